@@ -1,5 +1,5 @@
-//! The languages of dd, IOzone, Bonnie++, PostMark and iostat: options, workloads and printed results. Nothing here touches the system;
-//! `run.rs` is the root of the half that does.
+//! dd, IOzone, Bonnie++, PostMark and iostat: their options, workloads and printed results. Nothing here touches the
+//! system; `run.rs` is the root of the half that does.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 

@@ -1,4 +1,5 @@
-//! Runs the command lines of dd, IOzone, Bonnie++, PostMark and iostat. A tool's half that touches the system is in its folder `run`.
+//! The half of the crate that touches the system: runs the command lines of dd, IOzone, Bonnie++, PostMark and iostat.
+//! Each tool's running half is in its folder `run`.
 // Only `plumb_cli::output` writes to standard output and standard error.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files

@@ -1,4 +1,4 @@
-//! Hosts without MPI: agents on loopback, who may use them, and what becomes of those who misuse them.
+//! Hosts without MPI: agents on loopback, access to them, and their reaction to misuse.
 
 use crate::common::ports::free_port;
 use crate::common::{Home, Said, assert_no_test_data, metric, needs, wait_until};
@@ -67,12 +67,12 @@ impl Drop for Agent {
     }
 }
 
-/// A short workload that does its own writes, and what reads it back.
+/// A short workload that writes its files itself and reads them back.
 pub(crate) const WORKLOAD: &str = "name = \"w\"\n[target.data.file]\npath = \"data\"\nsize = \"8MiB\"\n[[phase]]\nname = \"read\"\n\
                         stop.time = \"1s\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.mix.read = 1\n";
 
-// Protects the way from `--hosts` to one result: both hosts are measured, named and added up, the client's host is none of them, and
-// nothing is left behind.
+// Protects the path from `--hosts` to one result: both hosts are measured, named and added up, the client's host is not
+// one of them, and nothing is left behind.
 #[test]
 fn a_run_is_made_by_its_hosts() {
     let home = Home::new();
@@ -98,7 +98,7 @@ fn a_run_is_made_by_its_hosts() {
     assert!(compared.out.contains("2 ranks on 2 hosts"), "{}", compared.out);
 }
 
-// Protects a host from its clients: they use what it was started for, and start no programs.
+// Protects a host from its clients: they use only what the agent was started with, and start no programs.
 #[test]
 fn an_agent_has_rules_of_its_own() {
     let home = Home::new();
@@ -117,7 +117,7 @@ fn an_agent_has_rules_of_its_own() {
     home.file("w.toml", &outside);
     run("--at in").expect(4).complains(&["the agent does not allow `", "out/data"]);
     assert!(!home.work().join("out/data").exists());
-    // What the client may overwrite is not what the agent may.
+    // Permission to overwrite on the client is not permission on the agent's host.
     home.file("in/kept", &"x".repeat(9 << 20));
     let over = WORKLOAD.replace("\"data\"\nsize", &format!("\"{}\"\nsize", home.work().join("in/kept").display()));
     home.file("w.toml", &over.replace("mix.read", "mix.write"));
@@ -130,7 +130,7 @@ fn an_agent_has_rules_of_its_own() {
     let shell = WORKLOAD.replace("work.blocks", "process.run-before = \"touch ran\"\nwork.blocks");
     home.file("w.toml", &shell);
     run("--at in").expect(4).complains(&["the agent runs no programs (`touch ran`)"]);
-    // The hierarchy of control groups is a directory like others.
+    // The control group hierarchy is subject to the same rules as any directory.
     let group = WORKLOAD.replace("work.blocks", "process.cgroup = { name = \"plumb-test\" }\nwork.blocks");
     home.file("w.toml", &group);
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
@@ -144,7 +144,7 @@ fn an_agent_has_rules_of_its_own() {
     assert!(!home.work().join("ran").exists() && !home.work().join("in/ran").exists());
 }
 
-// Protects other hosts from being served by mistake, and agents from strangers.
+// Protects other hosts from being served by mistake, and agents from unknown clients.
 #[test]
 fn beyond_this_host_keys_are_needed() {
     let home = Home::new();
@@ -159,7 +159,7 @@ fn beyond_this_host_keys_are_needed() {
     run("--hosts-keys keys/client.keys").ran();
     run("").expect(2).complains(&["admits only clients that have its keys"]);
     run("--hosts-keys other/client.keys").expect(4).complains(&["its certificate has the fingerprint"]);
-    // The right certificate, and another token.
+    // The right certificate, but a different token.
     let read = |path: &str| std::fs::read_to_string(home.work().join(path)).unwrap();
     let line = |text: &str, key: &str| text.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
     let mixed =
@@ -167,7 +167,7 @@ fn beyond_this_host_keys_are_needed() {
     let path = home.file("mixed.keys", &mixed);
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     run("--hosts-keys mixed.keys").expect(4).complains(&["refused the token"]);
-    // No secret is told to anybody.
+    // Secrets are never printed.
     for key in ["keys/server.keys", "keys/client.keys"] {
         let token = line(&read(key), "token");
         assert!(!agent.says().contains(token.trim_start_matches("token = ")), "{}", agent.says());
@@ -178,7 +178,7 @@ fn beyond_this_host_keys_are_needed() {
     home.plumb(&run).expect(4).complains(&["does not speak TLS"]);
 }
 
-/// A frame with a message for rank 0.
+/// Returns a frame with a message for rank 0.
 fn message(text: &[u8]) -> Vec<u8> {
     let mut bytes = vec![1, 0, 0, 0, 0];
     bytes.extend((text.len() as u32).to_le_bytes());
@@ -213,7 +213,7 @@ fn a_hostile_client_does_no_harm() {
     assert!(answer_to(&at, &[b'p'; 4096]).contains("does not answer as an agent"));
     assert!(answer_to(&at, format!("plumb-agent 1 {VERSION} 0 9999999 10 x\n").as_bytes()).contains("does not answer"));
     assert!(answer_to(&at, &[0x16, 3, 1]).contains("does not answer as an agent"));
-    // A client that is let in, and then promises 4 GiB, sends an order that is none, or asks for what lies outside.
+    // An admitted client that then promises 4 GiB, sends an invalid order, or asks for outside paths.
     let greeting = format!("plumb-agent 1 {VERSION} 1 2 10 x\n");
     let too_long = [1, 0, 0, 0, 0, 255, 255, 255, 255].to_vec();
     let unfinished = [1, 0, 0, 0, 0, 0, 0, 0, 3].to_vec();
@@ -225,17 +225,17 @@ fn a_hostile_client_does_no_harm() {
         assert_eq!(answer, format!("plumb-agent 1 {VERSION} ok\n"));
         stream.write_all(&bytes).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        // It ends, and says nothing more than what ranks say first.
+        // The session ends and sends nothing more than a rank's first message.
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let mut rest = Vec::new();
         match stream.read_to_end(&mut rest) {
             Ok(_) => {}
-            // What it did not read is thrown away at its end.
+            // Unread data is discarded when the session ends.
             Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
         }
         assert!(rest.len() < 4096, "{} bytes", rest.len());
     }
-    // Who says nothing holds a place for a while, and no more than so many places.
+    // A silent client occupies a slot for a limited time, and the number of slots is limited.
     let silent: Vec<UnixStream> = (0..40).map(|_| UnixStream::connect(&at).unwrap()).collect();
     wait_until("places are free again", || answer_to(&at, b"x").contains("does not answer as an agent"));
     drop(silent);
@@ -243,7 +243,7 @@ fn a_hostile_client_does_no_harm() {
     home.plumb(&format!("run w.toml --hosts {}", socket(&home, port))).ran();
 }
 
-/// Something that is no agent of this version: it answers each client with these bytes.
+/// Starts a server that is not an agent of this version: it answers each client with these bytes.
 fn impostor(answer: Vec<u8>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -252,14 +252,14 @@ fn impostor(answer: Vec<u8>) -> u16 {
             let mut line = String::new();
             let _ = BufReader::new(&stream).read_line(&mut line);
             let _ = stream.write_all(&answer);
-            // Until the other end has had enough.
+            // Reads until the other end closes.
             let _ = stream.read_to_end(&mut Vec::new());
         }
     });
     port
 }
 
-// Protects a client from hostile and from other agents: each is named, and nothing waits for it.
+// Protects a client from hostile and from foreign agents: each is named, and the client does not hang.
 #[test]
 fn a_hostile_agent_does_no_harm() {
     let home = Home::new();
@@ -295,7 +295,7 @@ pub(crate) fn fio_server(home: &Home, port: u16, directory: &Path) -> Agent {
     Agent::start(command, &home.work().join(format!("fio{port}.log")))
 }
 
-// Protects a drop-in: fio's client and server, with fio's forms, and job files of each host.
+// Protects the drop-in: fio's client and server, with fio's syntax, and job files on each host.
 #[test]
 fn fio_jobs_run_on_servers() {
     let home = Home::new();
@@ -338,12 +338,12 @@ fn fio_jobs_run_on_servers() {
     let expected =
         [("j1", "127.0.0.1", p1, M), ("j2", "127.0.0.1", p1, M), ("k", "", p2, 2 * M), ("All clients", "", p2, 4 * M)];
     assert_eq!(stats, expected);
-    // Of several hosts, a list of those that have global options.
+    // With several hosts, a list of those with global options.
     assert_eq!(report["global options"][0]["rw"], "write");
     assert_eq!(report["global options"].as_array().unwrap().len(), 1);
     assert_eq!(std::fs::metadata(dirs[0].join("j1.0.0")).unwrap().len(), M);
     assert_eq!(std::fs::metadata(dirs[1].join("k.0.0")).unwrap().len(), 2 * M);
-    // One job file for all, and one that lies on the host.
+    // One job file for all hosts, and one that is on the host.
     std::fs::write(dirs[0].join("there.fio"), "[far]\nsize=1m\nrw=write\n").unwrap();
     let text = home.plumb(&format!("as fio --client={one} --client={two} b.fio")).expect(0).out;
     assert_eq!(text.matches("\nk: (groupid=0, jobs=1)").count(), 2, "{text}");
@@ -361,8 +361,8 @@ fn fio_jobs_run_on_servers() {
     wait_until("no process is left", || servers.iter().all(|server| server.sessions().is_empty()));
 }
 
-// Protects those who plot logs, and tests that take hosts down: hosts' logs come to the client under fio's names, and a trigger ends
-// the jobs and runs its command on each host that allows programs.
+// Protects scripts that plot logs, and tests that shut hosts down. Hosts' logs arrive at the client under fio's names.
+// A trigger ends the jobs and runs its command on each host that allows programs.
 #[test]
 fn logs_and_triggers_of_fio_reach_all_hosts() {
     let home = Home::new();
@@ -395,7 +395,7 @@ fn logs_and_triggers_of_fio_reach_all_hosts() {
         assert!(recorded.starts_with("fio version 3 iolog\n"), "{recorded}");
         assert_eq!(recorded.matches(" write ").count(), 32, "of both phases: {recorded}");
     }
-    // A job file of the host does not say where this one writes.
+    // A job file of the host does not decide where this machine writes.
     std::fs::write(home.work().join("one/there.fio"), "[t]\nsize=4k\nrw=write\nwrite_bw_log=../far\n").unwrap();
     home.plumb(&format!("as fio --client={one} --remote-config=there.fio")).expect(0);
     assert!(home.work().join(format!("far_bw.1.log.{one}")).exists());
@@ -415,7 +415,7 @@ fn logs_and_triggers_of_fio_reach_all_hosts() {
         .complains(&["PLUMB_AGENT_ALLOW_EXEC"]);
 }
 
-// Protects those who have a real fio at the other end: each end says what it met.
+// Protects users with a real fio at the other end: each end reports what it met.
 #[test]
 fn a_real_fio_is_told_so() {
     if !needs::tools(&["fio"]) {
@@ -446,7 +446,7 @@ fn a_real_fio_is_told_so() {
     said.expect(1).complains(&["fio's own protocol", "both ends must be `plumb as fio`"]);
 }
 
-// Protects scripts that start servers in the background and end them by their process id.
+// Protects scripts that start servers in the background and end them by their PID.
 #[test]
 fn a_server_goes_on_in_the_background() {
     let home = Home::new();
@@ -465,7 +465,7 @@ fn a_server_goes_on_in_the_background() {
     wait_until("it has ended", || TcpStream::connect(("127.0.0.1", port)).is_err());
 }
 
-// Protects commands that look at their place before they measure: on other hosts, these look.
+// Protects commands that inspect their target before measuring: with hosts, the hosts inspect it.
 #[test]
 fn other_commands_measure_on_hosts_too() {
     let home = Home::new();

@@ -1,4 +1,5 @@
-//! Agents on hosts of their own, which are network namespaces of this machine: a whole run, and hosts that die, hang or are cut off.
+//! Agents on separate hosts, which are network namespaces of this machine: a whole run, and hosts that die, hang or are
+//! cut off.
 
 use crate::agents::Agent;
 use crate::common::{Home, Said, needs, wait_until};
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Two hosts, each with a server of fio's jobs, which admits who has the keys.
+/// Two hosts, each with a server for fio jobs that admits clients with the keys.
 struct Servers {
     agents: Vec<Agent>,
     hosts: Hosts,
@@ -47,7 +48,7 @@ impl Servers {
         self.home.work().join(&self.hosts.names[host]).join(name)
     }
 
-    /// What is stored of the last run.
+    /// Returns the stored result of the last run.
     fn last(&self) -> Value {
         self.home.plumb("show last --json").ran().json()
     }
@@ -57,8 +58,8 @@ pub(crate) fn address(host: usize) -> String {
     format!("{NETWORK}.{}", 11 + host)
 }
 
-// Protects what the whole is for: jobs on two hosts print what fio prints of each and of all, and the result says which host's numbers
-// came from its page cache.
+// Protects the main purpose: jobs on two hosts print fio's output for each host and for all, and the result says which
+// host's numbers came from its page cache.
 #[test]
 fn two_hosts_print_what_fio_prints_and_the_cached_one_is_named() {
     if !needs::root_and(&["ip"]) {
@@ -66,7 +67,7 @@ fn two_hosts_print_what_fio_prints_and_the_cached_one_is_named() {
     }
     let servers = Servers::start();
     servers.home.file("job.fio", "[r]\nrw=read\nbs=64k\nsize=64m\ninvalidate=0\n");
-    // Files are laid out, and then only the second host's are in memory.
+    // Lay out the files, then cache only the second host's.
     Said::of(servers.fio("")).expect(0);
     let files = [0, 1].map(|host| servers.file(host, "r.0.0"));
     let cold = File::open(&files[0]).unwrap();
@@ -91,16 +92,17 @@ fn two_hosts_print_what_fio_prints_and_the_cached_one_is_named() {
     if std::fs::metadata(&files[0]).is_ok() && !cached.contains(&address(0)) {
         assert!(cached.contains(&address(1)), "{cached}");
     } else {
-        // A file system in memory forgets nothing.
+        // A file system in memory cannot drop its cache.
         needs::not_shown(&format!("both hosts read from memory here: {cached}"));
     }
     servers.home.plumb("show last").ran().says(&["2 ranks on 2 hosts", "started within"]);
 }
 
-/// Long enough that a host is lost in the middle.
+/// Long enough to lose a host in the middle.
 const JOB: &str = "[r]\nrw=randread\nsize=4m\ntime_based\nruntime=6\n";
 
-// Protects the others' numbers where one host dies: they are printed and stored whole, the lost one is named, and nothing is left.
+// Protects the numbers of other hosts if one dies: they are printed and stored completely, the lost host is named, and
+// nothing is left behind.
 #[test]
 fn a_killed_host_takes_nothing_from_the_others() {
     if !needs::root_and(&["ip"]) {
@@ -121,7 +123,7 @@ fn a_killed_host_takes_nothing_from_the_others() {
     let report: Value = serde_json::from_slice(&std::fs::read(servers.home.work().join("report")).unwrap()).unwrap();
     let stats = report["client_stats"].as_array().unwrap();
     assert_eq!((stats.len(), &stats[0]["hostname"]), (1, &Value::from(address(0))), "{stats:?}");
-    // To its own end.
+    // It ran to its regular end.
     assert!(stats[0]["read"]["runtime"].as_u64().unwrap() >= 5_900, "{}", stats[0]["read"]["runtime"]);
     let last = servers.last();
     assert!(
@@ -132,7 +134,8 @@ fn a_killed_host_takes_nothing_from_the_others() {
     wait_until("no process is left", || servers.agents[0].sessions().is_empty());
 }
 
-// Protects whoever waits: a host that hangs and one that is cut off are given up after the time that was said, and named.
+// Protects waiting clients: a host that hangs and one that is cut off are given up after the configured time, and
+// named.
 #[test]
 fn a_host_that_hangs_or_is_cut_off_is_given_up() {
     if !needs::root_and(&["ip", "kill"]) {
@@ -168,10 +171,10 @@ fn a_host_that_hangs_or_is_cut_off_is_given_up() {
         }
         let lost = format!("host {} gave no sign of life for 2 s", address(1));
         said.expect(1).complains(&[&lost]).says(&["r: (groupid=0, jobs=1): err= 0", "READ: bw="]);
-        // The other end gives up, too.
+        // The other end gives up as well.
         wait_until("no process is left", || servers.agents.iter().all(|agent| agent.sessions().is_empty()));
     }
-    // A native run ends for all, because its rate is that of all.
+    // A native run ends on all hosts, because its rate is the total.
     servers.home.file(
         "w.toml",
         "name = \"w\"\n[target.data.file]\npath = \"data\"\nsize = \"8MiB\"\n[[phase]]\nname = \"read\"\nstop.time = \"30s\"\n\

@@ -1,4 +1,5 @@
-//! Agents and strangers: other users of the host, services without authentication, and connections that never authenticate.
+//! Agents and unknown clients: other users of the host, services without authentication, and connections that never
+//! authenticate.
 
 use crate::agents::{Agent, VERSION, WORKLOAD, fio_server};
 use crate::common::ports::free_port;

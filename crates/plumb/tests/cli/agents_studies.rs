@@ -7,7 +7,7 @@ use crate::mpi::launchers;
 use serde_json::Value;
 use std::process::Stdio;
 
-/// Two agents, and how they are named together.
+/// Two agents, and the option that names both.
 struct Fleet {
     home: Home,
     ports: [u16; 2],
@@ -34,7 +34,7 @@ impl Fleet {
     }
 }
 
-/// Reads of a cached file in a directory that is a factor. Nothing of it is compared.
+/// Reads of a cached file; the directory is a factor. No metric is compared.
 fn study(home: &Home, more: &str) -> String {
     let dirs = ["one", "two"].map(|name| {
         let dir = home.work().join(name);
@@ -53,8 +53,8 @@ fn runs(home: &Home) -> Vec<(String, u64)> {
     rows.iter().map(|row| (row[0].as_str().unwrap().to_owned(), row[1].as_u64().unwrap())).collect()
 }
 
-// Protects a study over hosts: each of its runs is made by both, plan and report name them, it is resumed without them being named
-// again, and not with others.
+// Protects a study over hosts: both make each of its runs, plan and report name them, and it is resumed without naming
+// them again, but not with other hosts.
 #[test]
 fn a_study_runs_on_its_hosts() {
     let fleet = Fleet::start();
@@ -67,7 +67,7 @@ fn a_study_runs_on_its_hosts() {
         "2 hosts by their agents",
         "No problem found",
     ]);
-    // Killed in the middle, it goes on.
+    // Killed in the middle, the study can be resumed.
     let mut child = home.start(&format!("study run s.toml {hosts}"));
     let ended = |home: &Home| runs(home).iter().filter(|(status, _)| status == "done" || status == "rejected").count();
     let has_run = |studies: Value| studies[0]["ended"].as_u64().is_some_and(|ended| ended > 0);
@@ -93,7 +93,7 @@ fn a_study_runs_on_its_hosts() {
     wait_until("no process is left", || fleet.is_idle());
 }
 
-// Protects who reads a study from an error that comes with its first run: what agents cannot do is said when it is planned.
+// Protects users of studies from errors at the first run: unsupported features of agents are reported during planning.
 #[test]
 fn agents_build_nothing_for_a_study() {
     let fleet = Fleet::start();
@@ -117,7 +117,7 @@ fn agents_build_nothing_for_a_study() {
     plan("counts.toml").expect(2).complains(&["agents do not count `device.reads`"]);
     home.file("own.toml", &study(home, "[hosts]\nbox = { ssh = \"root@box\" }\n"));
     plan("own.toml").expect(2).complains(&["chooses its own hosts (`box`)", "leave --hosts out"]);
-    // Hosts of the file, and others in their place.
+    // Hosts from the file, and others that replace them.
     home.file("fleet.toml", &study(home, "[hosts]\nfleet = { agents = [\"a\", \"b\"] }\n"));
     home.plumb("study plan fleet.toml").expect(0).says(&["on fleet: ", "fleet: a, b"]);
     plan("fleet.toml").expect(0).says(&[&format!("fleet: {}", fleet.names().replace(',', ", "))]);
@@ -130,7 +130,7 @@ fn agents_build_nothing_for_a_study() {
     let more = study(home, "[hosts]\nfleet = { agents = [\"a\"], kernel = \"6.1\" }\n");
     home.file("more.toml", &more);
     home.plumb("study plan more.toml").expect(2).complains(&["agents, and more than that"]);
-    // What the agents refuse, and where none is.
+    // Requests that the agents refuse, and a port without an agent.
     home.file("away.toml", &study(home, "").replace("${dir}", "/nowhere/${dir}"));
     home.plumb(&format!("study run away.toml {hosts}")).expect(2).complains(&["the agent does not allow `/nowhere/"]);
     home.file("s.toml", &study(home, ""));
@@ -138,8 +138,8 @@ fn agents_build_nothing_for_a_study() {
     home.plumb(&nobody).expect(2).complains(&["1 problem found", "is `plumb agent --listen` running there?"]);
 }
 
-// Protects a study whose host goes away: the run is failed and names the host, the second such run ends the study, and it goes on when the
-// host is there again.
+// Protects a study whose host disappears: the run fails and names the host, the second such run ends the study, and it
+// continues when the host is back.
 #[test]
 fn a_study_goes_on_when_its_host_is_back() {
     let mut fleet = Fleet::start();
@@ -156,7 +156,7 @@ fn a_study_goes_on_when_its_host_is_back() {
     assert!(runs(&fleet.home).iter().all(|(status, _)| status == "done" || status == "rejected"));
 }
 
-// Protects the order of a study's runs on simulated devices, which is the same whoever makes them.
+// Protects the order of a study's runs on simulated devices: it is the same with and without hosts.
 #[test]
 fn a_study_of_simulated_devices_is_the_same_on_one_host() {
     let fleet = Fleet::start();
@@ -171,11 +171,11 @@ fn a_study_of_simulated_devices_is_the_same_on_one_host() {
     let plan = |hosts: &str| fleet.home.plumb(&format!("study plan two-disks.toml --json {hosts}")).expect(0).json();
     let (alone, together) = (plan(""), plan(&fleet.hosts()));
     assert_eq!(alone["runs"], together["runs"]);
-    // Other hosts are another study.
+    // Different hosts make a different study.
     assert_ne!(alone["hash"], together["hash"]);
 }
 
-// Protects `sweep`, `noise` and `gate`: their runs are made by the hosts, and what they keep is not taken for this machine's.
+// Protects `sweep`, `noise` and `gate`: the hosts make their runs, and the results are not taken for this machine's.
 #[test]
 fn sweeps_floors_and_gates_are_of_hosts() {
     let fleet = Fleet::start();
@@ -195,7 +195,7 @@ fn sweeps_floors_and_gates_are_of_hosts() {
     home.plumb(&format!("sweep size=1M,2M {at} --for w.toml --repeat 1 {hosts}"))
         .complains(&["on each of 2 hosts", "again for every run"]);
     assert_no_test_data(&home.work());
-    // A floor of two hosts is not one of this machine.
+    // The noise floor of two hosts does not apply to this machine.
     home.plumb(&format!("noise sim:ssd --budget 30s {hosts}")).expect(0);
     home.plumb("noise sim:ssd --budget 30s").expect(0);
     let places = home.query("SELECT DISTINCT place FROM noise ORDER BY place");
@@ -216,7 +216,7 @@ fn sweeps_floors_and_gates_are_of_hosts() {
     wait_until("no process is left", || fleet.is_idle());
 }
 
-// Protects a study from a launcher, whose variables its runs would take for theirs.
+// Protects a study from an MPI launcher, whose variables its runs would inherit.
 #[test]
 fn a_study_is_not_a_rank() {
     let home = Home::new();
@@ -229,7 +229,7 @@ fn a_study_is_not_a_rank() {
     }
 }
 
-// Protects who watches hosts: each second is that of both, and comes while they measure.
+// Protects live output of hosts: each second contains both, and is printed while they measure.
 #[test]
 fn seconds_of_hosts_are_streamed() {
     let fleet = Fleet::start();
@@ -252,11 +252,11 @@ fn seconds_of_hosts_are_streamed() {
     };
     let (alone, both) = (depths(&alone), depths(&both));
     assert!(alone.len() >= 2 && both.len() >= 2, "{alone:?} {both:?}\n{lines}");
-    // A host that tells its next second first is shown alone.
+    // A host that reports its next second first is shown alone.
     assert_eq!(both.iter().max(), Some(&(2 * alone[0])), "{alone:?} {both:?}");
 }
 
-// Protects a long comparison from the loss of a host: what was measured before is compared, and the host is named.
+// Protects a long comparison from losing a host: the earlier measurements are compared, and the host is named.
 #[test]
 fn a_comparison_keeps_what_it_has() {
     let mut fleet = Fleet::start();

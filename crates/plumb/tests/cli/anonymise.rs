@@ -62,7 +62,7 @@ fn assert_anonymous(what: &str, text: &str) {
     }
 }
 
-// Fails if any output format leaves a name in.
+// Fails if any output format contains a name.
 #[test]
 fn no_format_has_a_name() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `plumb audit` from outside: the published studies, the document's example, and files that are none.
+//! `plumb audit` end to end: the published studies, the document's example, and invalid files.
 
 use crate::common::Home;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ fn study(name: &str) -> String {
     root().join("audits").join(name).display().to_string()
 }
 
-/// The block of the document that begins with this mark.
+/// Returns the block of the document that begins with this mark.
 fn block(mark: &str) -> String {
     let text = std::fs::read_to_string(root().join("docs/audit.md")).unwrap();
     let (_, rest) = text.split_once(&format!("```{mark}\n")).unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-/// What the document shows is what the program prints.
+/// The document's example equals the program's output.
 #[test]
 fn the_document_s_example_is_true() {
     let home = Home::new();
@@ -45,7 +45,7 @@ fn published_studies_are_rejected_with_their_findings() {
     assert!(several.out.contains("gmirror") && several.out.contains("PostMark"), "{}", several.out);
 }
 
-/// A study that does it right ends with 0.
+/// A sound study ends with 0.
 #[test]
 fn a_sound_study_is_accepted() {
     let home = Home::new();
@@ -63,7 +63,7 @@ fn a_sound_study_is_accepted() {
     assert!(said.out.contains("1 of 1 claim stands") && said.out.contains("none"), "{}", said.out);
 }
 
-/// A bad file ends with 2, says where and what, and prints nothing of the others.
+/// A bad file ends with 2, with its place and the reason; results of other files are not printed.
 #[test]
 fn a_file_that_is_no_study_is_refused() {
     let home = Home::new();
@@ -79,7 +79,7 @@ fn a_file_that_is_no_study_is_refused() {
 fn codes_and_schemas_are_explained() {
     let home = Home::new();
     assert!(home.plumb("explain P3").out.contains("mounted"));
-    // A code that both have is explained for both.
+    // A code shared by audit and checks is explained for both.
     home.plumb("explain e1").expect(0).says(&["Too few runs", "Why this threshold", "beneath-noise"]);
     home.plumb("explain Z9").expect(2).complains(&["A1–A10", "P1–P10"]);
     for (code, has_check) in [("E1", true), ("P3", false)] {

@@ -1,4 +1,4 @@
-//! `plumb as bonnie++` from outside, beside the real one.
+//! `plumb as bonnie++` end to end, compared with the real one.
 
 use crate::common::traced::{same, traced, whole_calls};
 use crate::common::{Home, Said, metric, needs};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 /// A run of every test on small files.
 const SMALL: &str = "-q -u root -r 0 -s 2:8k:50:2 -f1 -n 1:3000:0:2 -m golden -z 1";
 
-/// Numbers are what a run measured: here, a letter for each kind of field.
+/// Replaces measured numbers by a letter for each kind of field.
 fn masked(line: &str) -> String {
     let field = |field: &str| match field {
         "+++++" | "+++" => "rate".to_owned(),
@@ -49,7 +49,7 @@ fn wrong_words_are_told_as_the_tool_tells_them() {
     }
 }
 
-/// The line of values of every version, with what it leaves on the disk (nothing) and in the store.
+/// The line of values of every version. Nothing is left on the disk, and the result is stored.
 #[test]
 fn a_run_prints_its_lines() {
     if !needs::is_root() {
@@ -89,7 +89,7 @@ fn a_run_prints_its_lines() {
     assert_eq!(rows[0][0], 4, "each run of -x is one");
 }
 
-/// The real readers take these lines, and the page is the same to the byte.
+/// The real readers accept these lines, and the page is byte-exact.
 #[test]
 fn the_tools_own_readers_read_it() {
     if !needs::root_and(&["bon_csv2html", "bon_csv2txt"]) {
@@ -108,7 +108,7 @@ fn the_tools_own_readers_read_it() {
     };
     assert_eq!(converted(home.command(["as", "bon_csv2html"])), converted(Command::new("bon_csv2html")));
     let theirs = converted(Command::new("bon_csv2txt"));
-    // Perl makes 0 of what was too short to be told.
+    // The Perl reader turns a test that was too short into 0.
     assert_eq!(
         converted(home.command(["as", "bon_csv2txt"])).replace("+++++ +++", "   0k +++"),
         theirs.replace("+++++ +++", "   0k +++")
@@ -116,14 +116,14 @@ fn the_tools_own_readers_read_it() {
     assert!(theirs.contains("golden"), "{theirs}");
 }
 
-/// What strace saw of one run: each call on a file of Bonnie's, with the thread that made it, in order.
+/// The strace output of one run: each call on a file of Bonnie's, with its thread, in order.
 struct Calls {
     events: Vec<(String, String)>,
-    /// They are of the real tool.
+    /// Whether they come from the real tool.
     real: bool,
 }
 
-/// The calls of a run of this program.
+/// Returns the calls of a run of this program.
 fn calls(home: &Home, command: &Command) -> Calls {
     let calls = "open,openat,openat2,creat,close,read,write,lseek,fsync,sync,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,symlink,\
                  symlinkat,newfstatat,stat,chdir";
@@ -134,7 +134,7 @@ fn calls(home: &Home, command: &Command) -> Calls {
 impl Calls {
     fn read(text: &str, shares: bool) -> Calls {
         let mut all = Vec::new();
-        // Files that are open, by their number: its threads share them, and each of our workers has its own.
+        // Open files by descriptor: threads of the real tool share them, and each of our workers has its own.
         let mut open: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
         for (thread, call) in whole_calls(text) {
             if let Some(event) = event(&call, open.entry(if shares { "" } else { thread }).or_default()) {
@@ -144,12 +144,12 @@ impl Calls {
         Calls { events: all, real: shares }
     }
 
-    /// Who seeks far, or was left nothing to seek by the others: who opens the large file and does no more.
+    /// Returns the seekers: threads that seek far, or that only open the large file because no seek was left.
     fn seekers(&self) -> BTreeSet<&str> {
         let far = |event: &str| {
             event.starts_with("seek B ") && event.ends_with("SEEK_SET") && !event.starts_with("seek B 0 ")
         };
-        // With `-b` such a thread of the real tool flushes too; here one that is no seeker does just these.
+        // With `-b`, such a thread of the real tool flushes too. Here, a thread that only flushes is not a seeker.
         let only_looks = |event: &str| {
             event.starts_with("open B ")
                 || ["close B", "unlink B"].contains(&event)
@@ -163,7 +163,7 @@ impl Calls {
         own.into_keys().collect()
     }
 
-    /// The calls of those who seek, or of all others, in order.
+    /// Returns the calls of the seekers, or of all other threads, in order.
     fn of(&self, seekers: bool) -> Vec<&str> {
         let who = self.seekers();
         let wanted = |thread: &str| who.contains(thread) == seekers;
@@ -171,7 +171,7 @@ impl Calls {
     }
 }
 
-/// A name of Bonnie's without its directory and its process; `None` for other files.
+/// Returns one of Bonnie's file names without its directory and PID; `None` for other files.
 fn own_name(path: &str) -> Option<String> {
     let path = path.strip_prefix("./").unwrap_or(path);
     if let Some((_, behind)) = path.split_once("Bonnie.") {
@@ -186,8 +186,8 @@ fn own_name(path: &str) -> Option<String> {
 /// Marks an open directory in the map of descriptors.
 const OPEN_DIRECTORY: &str = "directory ";
 
-/// One call in a form that both share: directories are opened and entered in ways of their own, and flags that say
-/// nothing of the load are left out.
+/// Converts a call to a form common to both tools. Directory opens and changes, and flags that do not affect the load,
+/// are omitted.
 fn event(call: &str, open: &mut BTreeMap<String, String>) -> Option<String> {
     let (name, rest) = call.split_once('(')?;
     let (arguments, result) = rest.rsplit_once(" = ")?;
@@ -215,7 +215,7 @@ fn event(call: &str, open: &mut BTreeMap<String, String>) -> Option<String> {
             let is_directory = arguments.contains("O_DIRECTORY") || arguments.contains("O_PATH");
             open.remove(result);
             let path = path.filter(|path| !is_directory && !failed && !is_number_of_directory(path))?;
-            // Looked at, as Plumb does beside the load.
+            // Plumb inspects the file outside the load.
             let writes = arguments.contains("O_RDWR") || arguments.contains("O_WRONLY");
             if path == "B" && !writes {
                 return None;
@@ -230,7 +230,7 @@ fn event(call: &str, open: &mut BTreeMap<String, String>) -> Option<String> {
             Some(format!("close {path}"))
         }
         "read" | "write" => Some(format!("{name} {} {result}", of_handle(open)?)),
-        // Back by a chunk, or to the same place.
+        // Back by a chunk, or to the same offset.
         "lseek" => Some(format!("seek {} {} {}", of_handle(open)?, parts.get(1)?, parts.get(2)?)),
         "fsync" => Some(format!("fsync {}", of_handle(open)?)),
         "sync" => Some("sync".to_owned()),
@@ -252,7 +252,7 @@ fn is_number_of_directory(path: &str) -> bool {
     path.len() == 5 && path.chars().all(|digit| digit.is_ascii_digit())
 }
 
-/// Runs both tools, and says where their calls differ. The real one makes at least so many.
+/// Runs both tools and returns the differences of their calls. The real one must make at least `least` calls.
 pub(crate) fn compared(words: &str, calls_min: usize) -> Result<(), String> {
     let home = Home::new();
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -270,7 +270,7 @@ pub(crate) fn compared(words: &str, calls_min: usize) -> Result<(), String> {
         return Err(format!("bonnie++ {}: strace saw only {} calls", words.join(" "), their_calls.len()));
     }
     same(&their_calls, &our_calls).map_err(|why| format!("bonnie++ {}: {why}", words.join(" ")))?;
-    // Which of several seekers takes which seek is chance.
+    // The distribution of seeks over several seekers is random.
     let sorted = |calls: &Calls| {
         let mut all: Vec<String> =
             calls.of(true).into_iter().filter(|event| *event != "unlink B").map(str::to_owned).collect();
@@ -283,7 +283,7 @@ pub(crate) fn compared(words: &str, calls_min: usize) -> Result<(), String> {
 /// The file of `-Z`.
 pub(crate) const NUMBERS: &str = "numbers";
 
-/// Random numbers for `-Z`, which are bytes of any value for the tool; those of text are enough to tell two orders apart.
+/// Writes random numbers for `-Z`. The tool accepts bytes of any value; text is enough to distinguish two orders.
 fn numbers() -> String {
     let mut state = 1_u32;
     let mut letter = || {
@@ -293,7 +293,7 @@ fn numbers() -> String {
     (0..4 * 5000).map(|_| letter()).collect()
 }
 
-/// The same calls on the same files with the same sizes, in the same order.
+/// Both tools make the same calls on the same files with the same sizes, in the same order.
 #[test]
 fn its_calls_are_the_tools_calls() {
     if !needs::root_and(&["strace", "bonnie++"]) {
@@ -311,8 +311,8 @@ fn its_calls_are_the_tools_calls() {
     }
 }
 
-/// Without the removal of the large file behind its last use: every seeker of the tool removes it, and so does whoever
-/// started them; here, the seekers do.
+/// Removes the deletion of the large file after its last use: in the real tool, every seeker and their parent remove
+/// it; here, only the seekers do.
 fn without_last_removal(calls: Vec<&str>) -> Vec<&str> {
     let is_last = |place: usize| {
         calls[place] == "unlink B" && !calls.get(place + 1).is_some_and(|next| next.starts_with("open B"))
@@ -320,7 +320,7 @@ fn without_last_removal(calls: Vec<&str>) -> Vec<&str> {
     (0..calls.len()).filter(|&place| !is_last(place)).map(|place| calls[place]).collect()
 }
 
-/// Protects runs as another user whose results go to a database of root's: it is opened before the user changes.
+/// Protects runs as another user whose results go to root's database: it is opened before the user changes.
 #[test]
 fn another_user_measures_and_roots_database_has_the_result() {
     use std::os::unix::fs::PermissionsExt;
@@ -343,7 +343,7 @@ fn another_user_measures_and_roots_database_has_the_result() {
         command.env("PLUMB_DB", &db);
         let result = Said::of(command).expect(0).json();
         assert!(metric(&result, phase, "write.bw")["value"].as_f64().unwrap() > 0.0, "{line}");
-        // What a process reads and writes is its own to see, also after its user has changed.
+        // A process can read its own I/O counters even after it has changed its user.
         let seen = &result["checks"].as_array().unwrap().iter().find(|finding| finding["code"] == "A1");
         if let Some(finding) = seen {
             assert_ne!(finding["level"], "skipped", "{line}: {finding}");

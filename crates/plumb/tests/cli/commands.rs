@@ -1,16 +1,16 @@
-//! Every command answers, and what it publishes about itself is true.
+//! Every command answers, and its self-description is correct.
 
 use crate::common::{Home, Said, flat, needs, schema};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Commands of `plumb --help`.
+/// Returns the commands of `plumb --help`.
 fn commands(home: &Home) -> Vec<String> {
     let help = home.plumb("--help").expect(0).out;
     let after = help.split("Commands:").nth(1).expect("help lists commands");
     let lines = after.lines().skip(1).take_while(|line| !line.trim().is_empty());
-    // What a command does may go over several lines; those stand further in.
+    // A description can have several lines; continuation lines are indented further.
     lines
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .map(|line| line.split_whitespace().next().unwrap().to_owned())
@@ -58,7 +58,7 @@ fn a_slip_is_answered_with_what_was_meant() {
     home.plumb("fit-for --limit play/read.bw>1").expect(2).complains(&["name one first"]);
 }
 
-/// Options that permit overwriting are offered where something is overwritten, and nowhere else.
+/// Options that permit overwriting exist for commands that overwrite, and for no others.
 #[test]
 fn permissions_are_offered_where_something_is_written() {
     let home = Home::new();
@@ -73,11 +73,11 @@ fn permissions_are_offered_where_something_is_written() {
     let manual = home.plumb("man list").expect(0).out;
     assert!(!manual.contains("destroy"), "{manual}");
     home.plumb("try --destory X sim:ssd").expect(2).complains(&["'--destroy'"]);
-    // An alias with the option before the command goes on working.
+    // The alias before the command still works.
     home.plumb("--plumb-allow /nowhere workloads").expect(0);
 }
 
-/// `plumb config` names the file, each value, and its origin.
+/// `plumb config` prints the file, each value, and its origin.
 #[test]
 fn the_settings_are_shown_with_their_origin() {
     let home = Home::new();
@@ -102,7 +102,7 @@ fn the_settings_are_shown_with_their_origin() {
         .map(|value| ["name", "value", "from"].map(|key| value[key].as_str().unwrap()))
         .collect();
     let path = json["file"].as_str().unwrap();
-    // Where directories above are open to others, the file is not believed, and said to be ignored.
+    // If a parent directory is writable by others, the file is ignored, with a message.
     if json["state"] == "read" {
         assert!(values.contains(&["allow", "/data/bench", path]), "{values:?}");
     } else {
@@ -115,7 +115,7 @@ fn the_settings_are_shown_with_their_origin() {
     }
 }
 
-/// Every command, with those of `plumb study` and `plumb trace`.
+/// Returns every command, including those of `plumb study` and `plumb trace`.
 fn all_commands(home: &Home) -> Vec<String> {
     let mut all: Vec<String> = commands(home).into_iter().filter(|command| command != "help").collect();
     all.extend(["plan", "run", "resume", "report", "list"].map(|command| format!("study {command}")));
@@ -134,7 +134,7 @@ fn long_help_has_examples_and_exit_codes_and_short_help_stays_short() {
     }
 }
 
-/// What is read on a narrow terminal is what is read on a wide one: lines break between words.
+/// Help on a narrow terminal has the same text as on a wide one: lines break between words.
 #[test]
 fn help_splits_no_word_at_40_columns() {
     let home = Home::new();
@@ -148,7 +148,7 @@ fn help_splits_no_word_at_40_columns() {
     }
 }
 
-/// What Plumb starts itself is offered to nobody.
+/// Errors and completions do not offer commands that Plumb only starts itself.
 #[test]
 fn errors_and_completions_offer_only_what_people_type() {
     let home = Home::new();
@@ -164,7 +164,7 @@ fn errors_and_completions_offer_only_what_people_type() {
     }
 }
 
-/// The usage line is that of the command, whatever was typed or set.
+/// The usage line is that of the command, regardless of given options and variables.
 #[test]
 fn usage_does_not_show_options_as_required() {
     let home = Home::new();
@@ -178,7 +178,7 @@ fn usage_does_not_show_options_as_required() {
     }
 }
 
-/// The program's page and one for each command: complete, sound, and referring to pages that are there.
+/// The manual has one page for the program and one for each command: complete, valid, and referring to existing pages.
 #[test]
 fn the_manual_has_a_page_for_every_command() {
     let home = Home::new();
@@ -227,7 +227,7 @@ fn the_manual_has_a_page_for_every_command() {
     }
 }
 
-/// Every variable of Plumb's own that the code reads is in the manual.
+/// The manual lists every variable of Plumb's that the code reads.
 #[test]
 fn the_manual_names_every_variable() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -246,7 +246,8 @@ fn the_manual_names_every_variable() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         for name in variable.captures_iter(&text).map(|found| found[1].to_owned()) {
-            // Only tests read these; Plumb sets the others itself, to find processes again and for a guest's first process.
+            // Only tests read some of these. Plumb itself sets the others, to find processes again and for a guest's
+            // first process.
             if ["PLUMB_BLESS", "PLUMB_DEVICE_LOOKS", "PLUMB_IN_BACKGROUND", "PLUMB_LAB_COMMAND", "PLUMB_ROOT"]
                 .contains(&name.as_str())
                 || name.starts_with("PLUMB_TEST_")
@@ -260,7 +261,7 @@ fn the_manual_names_every_variable() {
     assert!(seen > 8, "{seen}");
 }
 
-/// The promise of `docs/json.md` is where people look for it.
+/// The pages that users consult refer to the promise in `docs/json.md`.
 #[test]
 fn the_promise_of_stability_is_pointed_to() {
     let home = Home::new();
@@ -277,7 +278,8 @@ fn the_promise_of_stability_is_pointed_to() {
         let schema = home.plumb(&format!("schema {format}")).expect(0).json();
         assert!(schema["$comment"].as_str().unwrap_or_default().contains("docs/json.md"), "{format}");
         assert!(promise.contains(&format!("`{format}`")), "docs/json.md does not name {format}");
-        // A reader must not reject what a later version adds to a result; in a file that people write, an unknown key is a mistake.
+        // Readers must accept additional keys of later versions in a result. In a file that people write, an unknown
+        // key is a mistake.
         let is_read = ["workload", "study", "audit"].contains(&format);
         assert_eq!(schema["additionalProperties"] == false, is_read, "{format}");
     }
@@ -292,7 +294,7 @@ fn completions_know_every_command() {
         for command in &commands {
             assert!(script.contains(command.as_str()), "{shell} does not know {command}");
         }
-        // Every shell reads its script as far as it is here; that of bash must be.
+        // Every installed shell must parse its script; bash must be installed.
         let is_here = Command::new(shell).args(["-c", "true"]).status().is_ok_and(|status| status.success());
         if is_here || (shell == "bash" && needs::tools(&[shell])) {
             let path = home.file("script", &script);
@@ -302,7 +304,7 @@ fn completions_know_every_command() {
     }
 }
 
-/// Behind `plumb as fio` bash knows fio's options and their words, and Plumb's own everywhere else.
+/// After `plumb as fio`, bash completes fio's options and their values; elsewhere, Plumb's own.
 #[test]
 fn completions_know_the_options_of_fio() {
     if !needs::tools(&["bash"]) {
@@ -335,7 +337,7 @@ pub(crate) fn fits(home: &Home, form: &str, document: &Value) {
     assert!(problems.is_empty(), "{form}: {problems:#?}");
 }
 
-/// The contract of the JSON form: the published schema holds, and so do the names that programs read.
+/// The contract of the JSON format: results match the published schema and contain the keys that programs read.
 #[test]
 fn results_fit_their_schema() {
     let home = Home::new();
@@ -386,7 +388,7 @@ fn comparisons_fit_their_schema() {
     assert_eq!(comparison["runs"].as_array().unwrap().len() as u64, 2 * blocks);
 }
 
-/// A schema that allowed everything would prove nothing.
+/// A schema that allows everything would prove nothing.
 #[test]
 fn the_schemas_refuse_what_is_wrong() {
     let home = Home::new();
@@ -405,7 +407,7 @@ fn the_schemas_refuse_what_is_wrong() {
 fn every_check_is_explained() {
     let home = Home::new();
     let all = home.plumb("explain").expect(0).out;
-    // The rules of published numbers are listed too, and explained more briefly.
+    // The audit rules are listed too, with shorter explanations.
     let checks = all.lines().filter(|line| !line.ends_with("(plumb audit)"));
     let codes: Vec<&str> = checks.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(codes.len() < all.lines().count() && codes.len() >= 24, "{codes:?}");
@@ -416,7 +418,7 @@ fn every_check_is_explained() {
     home.plumb("explain Z9").expect(2).complains(&["unknown check `Z9`", "A1"]);
 }
 
-/// What `--translate` prints is the same workload again.
+/// The output of `--translate` translates to itself.
 #[test]
 fn a_translated_workload_translates_to_itself() {
     let home = Home::new();

@@ -21,7 +21,7 @@ fn count(verdicts: &[String], wanted: &[&str]) -> usize {
     verdicts.iter().filter(|verdict| wanted.contains(&verdict.as_str())).count()
 }
 
-/// The heart of the matter: a device is never faster than itself, but for chance, which has 5 % over all its numbers.
+/// The key property: a device is never faster than itself, except for the 5 % error rate over all its numbers.
 #[test]
 fn a_device_is_not_faster_than_itself_whatever_the_seed() {
     let home = Home::new();
@@ -34,7 +34,7 @@ fn a_device_is_not_faster_than_itself_whatever_the_seed() {
     assert!(count(&all, &["equivalent"]) * 2 > all.len(), "most of them are plainly equal: {all:?}");
 }
 
-/// Drift that hits both sides, and runs of two speeds, make noise and no winners.
+/// Drift that affects both sides, and runs with two speeds, add noise and do not create winners.
 #[test]
 fn drift_and_bimodality_make_no_winners() {
     let home = Home::new();
@@ -61,8 +61,8 @@ fn a_slower_device_is_found_slower_and_a_faster_one_faster() {
     }
 }
 
-/// 5 % is a difference, which may be said, the right way round. (It used to have to lie beyond the margin as a whole; now
-/// beyond chance is enough, and whether it matters is in the note.)
+/// 5 % is a difference that may be claimed, in the right direction. (The whole interval used to have to exceed the
+/// margin. Now significance is enough, and a note says whether it matters.)
 #[test]
 fn five_percent_is_never_called_faster() {
     let home = Home::new();
@@ -137,7 +137,7 @@ fn a_side_that_leaves_work_behind_wins_nothing_and_a_pause_is_the_way_out() {
     assert_eq!(settled["settle"]["waits"], runs - 1);
 }
 
-/// Every run of each work follows both sides equally often, however many works there are.
+/// Every run of each workload follows both sides equally often, for any number of workloads.
 #[test]
 fn runs_follow_both_sides_equally_often() {
     let home = Home::new();
@@ -153,7 +153,7 @@ fn runs_follow_both_sides_equally_often() {
     }
 }
 
-/// Whoever has the seed can do it again.
+/// The seed alone reproduces a comparison.
 #[test]
 fn one_seed_gives_one_result() {
     let home = Home::new();
@@ -188,7 +188,7 @@ fn the_order_is_blocked_balanced_and_random() {
     assert!(orders.iter().any(|order| order[0] != orders[0][0]), "{orders:?}");
 }
 
-/// The store has what the order says: sides alternate within blocks as announced.
+/// The store contains the announced order: sides alternate within blocks.
 #[test]
 fn the_runs_follow_the_order() {
     let home = Home::new();
@@ -231,7 +231,7 @@ fn all_named_workloads_are_compared() {
     assert_eq!(count(&verdicts(&comparison), &["slower"]), 0, "{comparison:#}");
 }
 
-/// Both sides typed alike must still be told apart.
+/// Two sides with the same name are still distinguished.
 #[test]
 fn two_sides_of_one_name_are_called_a_and_b() {
     let home = Home::new();
@@ -240,7 +240,7 @@ fn two_sides_of_one_name_are_called_a_and_b() {
     assert_eq!((&first["baseline"], &first["candidate"]), (&"sim:ssd (A)".into(), &"sim:ssd (B)".into()));
 }
 
-/// What the numbers alone would say is kept beside what may be said.
+/// The verdict from the numbers alone is kept next to the permitted claim.
 #[test]
 fn one_provisioning_a_side_makes_no_claim_about_a_factor_that_takes_one() {
     let home = Home::new();
@@ -251,7 +251,7 @@ fn one_provisioning_a_side_makes_no_claim_about_a_factor_that_takes_one() {
     assert_eq!(first["capped"]["verdict"], "slower");
     let e1 = one["checks"].as_array().unwrap().iter().find(|check| check["code"] == "E1").unwrap();
     assert!(e1["remedy"].as_str().unwrap().contains("--plots 3"), "{e1}");
-    // A setting needs no new plot, and without a declared factor the verdict is about these two.
+    // Changing a setting needs no new provisioning. Without a declared factor, the verdict is about these two.
     assert_eq!(verdict_on_rate(&compare(&home, a, b, "")), "slower");
     assert_eq!(verdict_on_rate(&compare(&home, a, b, "--varying scheduler")), "slower");
 }
@@ -271,7 +271,7 @@ fn with_plots_the_provisioning_is_the_sample() {
         .says(&["4 plots", "places: sim:hdd?plot=2% #1"]);
 }
 
-/// Provisionings that differ by 6 % are no winners, neither by chance of the draw nor by many runs on each.
+/// Provisionings that differ by 6 % do not create winners, neither by the chance of the draw nor by many runs on each.
 #[test]
 fn provisionings_that_differ_make_no_winners() {
     let home = Home::new();
@@ -299,11 +299,11 @@ fn several_places_are_given_with_commas() {
     refused("compare a,b sim:ssd", &["a,b has 2 places and sim:ssd has one place", "both at least two"]);
     refused("compare a b --plots 3", &["`--plots` only provisions simulated devices", "A1,A2,A3"]);
     refused("compare a,nowhere b,a", &["`nowhere` cannot be used"]);
-    // A directory whose own name has a comma is one place.
+    // A directory whose name contains a comma is a single target.
     home.plumb("compare c,d nowhere").expect(2).complains(&["`nowhere` cannot be used"]);
 }
 
-/// Of many numbers one is expected to differ by chance: the correction is in the JSON, and on the page.
+/// Among many numbers, one is expected to differ by chance: the correction is in the JSON and on the page.
 #[test]
 fn raw_and_corrected_p_are_both_told() {
     let home = Home::new();
@@ -335,7 +335,7 @@ fn drift_and_several_speeds_are_told() {
     assert!(page.contains("% of runs, "), "both speeds instead of one mean: {page}");
 }
 
-/// The comparison's own checks are in its JSON, with what was planned.
+/// The JSON contains the comparison's own checks and its plan.
 #[test]
 fn checks_over_the_comparison_are_told() {
     let home = Home::new();
@@ -351,7 +351,8 @@ fn checks_over_the_comparison_are_told() {
     assert_eq!(comparison["contrasts"].as_array().unwrap().len(), 2);
 }
 
-/// Protects: with one plot a side, more blocks are never advised, and the comparison says so before it starts.
+/// Protects: with one provisioning per side, more blocks are never advised, and the comparison says so before it
+/// starts.
 #[test]
 fn one_provisioning_a_side_asks_for_no_more_blocks() {
     let home = Home::new();
@@ -385,7 +386,7 @@ fn lengths_of_nothing_are_refused() {
     home.plumb("try sim:ssd --size -5").expect(2).complains(&["-5", "--size"]);
 }
 
-// Protects: `--phase` leaves the numbers of other phases out, and a misspelt one stops before anything runs.
+// Protects: `--phase` excludes the numbers of other phases, and a misspelt phase stops before anything runs.
 #[test]
 fn a_comparison_can_be_of_one_phase() {
     let home = Home::new();
@@ -397,7 +398,7 @@ fn a_comparison_can_be_of_one_phase() {
     said.complains(&["--phase cretae", "its phases: create, stat, read, delete"]);
 }
 
-// Protects: advice to run longer can be followed as it is printed.
+// Protects: advice to run longer can be followed as printed.
 #[test]
 fn every_measuring_command_takes_a_length() {
     let home = Home::new();
@@ -409,7 +410,7 @@ fn every_measuring_command_takes_a_length() {
     assert_eq!(length(&home.plumb("show last --json").expect(0).json()), "2s");
 }
 
-// Protects: a stall of 200 ms in each run of one side moves no rate by 5 %, and `equivalent` must not hide it.
+// Protects: a stall of 200 ms in each run of one side changes no rate by 5 %, and `equivalent` must not hide it.
 #[test]
 fn equal_rates_do_not_hide_a_stall() {
     let home = Home::new();

@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::json;
 use std::process::Command;
 
-/// All operations but `Sleep`, each with what it meets the first time.
+/// All operations except `Sleep`, each with its first-time conditions.
 const LOAD: &str = r#"# A client.
 Deltree "\clients\client1" NT_STATUS_OK
 Mkdir "\clients" NT_STATUS_OK
@@ -37,8 +37,8 @@ Close 5 NT_STATUS_OK
 Rmdir "\clients\client1\d" NT_STATUS_OK
 "#;
 
-/// Protects the whole way: clients work for as long as they should, the report has their operations, nothing is left, and it is a
-/// stored result. What is somebody's own is not removed.
+/// Protects the whole path: clients work for the requested time, the report contains their operations, nothing is left
+/// behind, and the result is stored. Other files are not removed.
 #[test]
 fn clients_do_what_a_load_file_says() {
     let home = Home::new();
@@ -99,7 +99,7 @@ fn calls(home: &Home, command: &Command) -> Vec<String> {
             name => name.trim_end_matches("at"),
         };
         let file = arguments.split('"').nth(1).map_or("", |path| path.rsplit('/').next().unwrap_or(path));
-        // A descriptor has another number; how a call ended, and what it moved, is the same.
+        // Descriptor numbers differ; results and lengths are the same.
         let result = if result.starts_with("-1") {
             result.split(' ').nth(1).unwrap_or("")
         } else if matches!(name, "pread64" | "pwrite64") {
@@ -125,7 +125,7 @@ fn the_same_calls_are_made_as_by_dbench() {
     let mut real = calls(&home, &command);
     std::fs::remove_dir_all(home.work().join("clients")).unwrap();
     let mut ours = calls(&home, &home.command("as dbench -c load.txt -t 1 -D . 1".split(' ')));
-    // One time through, each has: those are compared, to the second `Deltree`.
+    // Compare one pass of the load file in each, up to the second `Deltree`.
     for calls in [&mut real, &mut ours] {
         let again = calls[1..].iter().position(|call| call == "open client0 ok" && calls.len() > 60);
         calls.truncate(again.map_or(60, |at| at + 1).max(60));

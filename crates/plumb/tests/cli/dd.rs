@@ -1,5 +1,5 @@
-//! `plumb as dd` from outside, beside real dd: the same command lines in two directories leave the same bytes, print the
-//! same and end alike.
+//! `plumb as dd` end to end, compared with the real dd: the same command lines in two directories leave the same bytes,
+//! and have the same output and exit code.
 
 use crate::common::needs::tools;
 use crate::common::{Home, Said, wait_until};
@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// What both sides find in their directory: every byte value, lines of several lengths, zeros.
+/// Creates the files in both directories: every byte value, lines of several lengths, zeros.
 fn lay_out(directory: &Path) {
     let bytes: Vec<u8> = (0..100_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     std::fs::write(directory.join("f"), bytes).unwrap();
@@ -36,7 +36,7 @@ fn shell(home: &Home, directory: &Path, program: &Path, line: &str) -> Command {
     command
 }
 
-/// What a command line leaves and says; times and rates are masked.
+/// The files and output of a command line; times and rates are masked.
 #[derive(Debug, PartialEq, Eq)]
 struct Left {
     code: i32,
@@ -87,7 +87,7 @@ pub(crate) fn compare(lines: &[&str]) {
     for line in lines {
         let theirs = left(&home, "theirs", Path::new("/usr/bin/dd"), line);
         let mine = left(&home, "ours", &ours, line);
-        // What Plumb adds to dd's words is marked as its own.
+        // Plumb's additions to dd's output are marked as its own.
         let said = mine.err.lines().filter(|said| !said.starts_with("plumb: ")).collect::<Vec<_>>().join("\n");
         assert_eq!((mine.code, &said), (theirs.code, &theirs.err), "{line}");
         assert!(mine.out == theirs.out, "{line}: other bytes on standard output");
@@ -98,7 +98,7 @@ pub(crate) fn compare(lines: &[&str]) {
     }
 }
 
-/// The forms in which dd is a benchmark, at reduced size.
+/// The usual forms of dd benchmarks, at reduced size.
 #[test]
 fn the_standard_forms_copy_as_dd_does() {
     compare(&[
@@ -124,7 +124,7 @@ fn places_counts_and_blocks_are_dds() {
         "dd if=f of=x count=1 seek=5 bs=1k; dd if=f of=x count=1 seek=2 bs=1k",
         "dd if=/dev/zero of=x bs=4k count=10000B seek=3 conv=notrunc",
         "dd if=f of=x bs=100 skip=11B count=1111B seek=7B",
-        // Less than a block: the output is emptied when it is opened, and gets no length of its own.
+        // Less than a block: the output is truncated when it is opened, and its length is not set separately.
         "dd if=f of=x bs=1k count=2; dd if=f of=x bs=100 count=1 seek=7B; od -c x | head -2",
         "dd if=f of=x bs=1k count=2; dd if=f of=x count=0 seek=7B",
         "dd if=f of=x bs=1k count=2; dd if=f of=x count=0 seek=519B",
@@ -139,7 +139,7 @@ fn places_counts_and_blocks_are_dds() {
     ]);
 }
 
-// Protects data that would be gone with exit 0: a stream that whoever started dd had closed takes nothing.
+// Protects data that would be lost with exit 0: a stream that the parent closed before starting dd accepts nothing.
 #[test]
 fn closed_streams_are_dds() {
     compare(&[
@@ -205,13 +205,13 @@ fn pipes_and_streams_are_dds() {
         "cat f | dd | cat > x",
         "dd count=3 < f | cat > x",
         "dd if=/proc/version | wc -c",
-        // Whoever reads goes away, and dd with it, without a word.
+        // The reader goes away, and dd ends silently.
         "dd if=/dev/zero bs=1k | head -c 10 | wc -c",
         "mkfifo p; (cat p > x & dd if=f of=p bs=1k; wait)",
     ]);
 }
 
-/// Every byte through every table, and lines of every length, in blocks that cut them anywhere.
+/// Every byte through every table, and lines of every length, in blocks that split them anywhere.
 #[test]
 fn conversions_are_byte_for_byte_dds() {
     compare(&[
@@ -222,7 +222,7 @@ fn conversions_are_byte_for_byte_dds() {
         "dd if=t conv=lcase,swab,block cbs=31 ibs=333 obs=77 of=x",
         "dd if=t bs=3000 conv=sync of=x",
         "dd if=t of=x ibs=3000 obs=700 conv=sync,block cbs=30",
-        // From a file: how many reads take what comes through a pipe is a matter of luck.
+        // From a file, because the number of reads from a pipe is random.
         "printf 'abc\\ndefgh\\n' >p; dd cbs=4 conv=block,ucase <p",
         "printf 'abc' >p; dd conv=swab <p; printf '' >p; dd conv=block cbs=3 <p; printf '\\n\\n' >p; dd conv=block cbs=3 <p",
     ]);
@@ -252,7 +252,7 @@ fn what_goes_wrong_is_said_as_dd_says_it() {
     ]);
 }
 
-/// The calls on data, with the file, the size asked for and what came of it.
+/// Returns the calls on data, with the file, the requested size and the result.
 fn calls(home: &Home, name: &str, program: &Path, words: &str) -> Vec<String> {
     let directory = home.work().join(name);
     let _ = std::fs::remove_dir_all(&directory);
@@ -261,7 +261,7 @@ fn calls(home: &Home, name: &str, program: &Path, words: &str) -> Vec<String> {
     let traces = home.work().join(format!("{name}.traces"));
     let _ = std::fs::remove_dir_all(&traces);
     std::fs::create_dir(&traces).unwrap();
-    // A file for each thread: lines are whole.
+    // One file per thread, so that lines are not split.
     let line = format!(
         "strace -ff -y -s 0 -e trace=read,write,lseek,fsync,fdatasync,ftruncate,copy_file_range,splice -o {} {} {words}",
         traces.join("t").display(),
@@ -277,7 +277,7 @@ fn calls(home: &Home, name: &str, program: &Path, words: &str) -> Vec<String> {
         let (call, rest) = line.split_once('(')?;
         let (_, rest) = rest.split_once(&place)?;
         let (file, rest) = rest.split_once('>')?;
-        // Asking where a file stands moves nothing.
+        // Querying a file's position moves nothing.
         if call == "lseek" && rest.contains("0, SEEK_CUR") {
             return None;
         }
@@ -288,7 +288,7 @@ fn calls(home: &Home, name: &str, program: &Path, words: &str) -> Vec<String> {
     text.lines().filter_map(told).collect()
 }
 
-/// The same calls in the same order, of the same sizes at the same places, wherever a size was asked for.
+/// The same calls in the same order, with the same sizes at the same offsets, if a size was given.
 #[test]
 fn calls_are_those_of_dd() {
     if !tools(&["/usr/bin/dd", "bash", "strace"]) {
@@ -314,7 +314,7 @@ fn calls_are_those_of_dd() {
         assert!(!theirs.is_empty(), "{words}");
         assert_eq!(mine, theirs, "{words}");
     }
-    // Without a size, the kernel copies by itself.
+    // Without a size, the kernel chooses how to copy.
     let free = calls(&home, "ours", &ours, "as dd if=f of=x");
     assert!(free.iter().any(|call| call.starts_with("copy_file_range")), "{free:?}");
     assert!(free.len() < 20, "{free:?}");
@@ -322,7 +322,7 @@ fn calls_are_those_of_dd() {
     assert_eq!(strict, calls(&home, "theirs", Path::new("/usr/bin/dd"), "if=f of=x"));
 }
 
-/// What somebody wrote is safe, and what Plumb wrote is Plumb's.
+/// A user's files are safe, and Plumb may rewrite its own.
 #[test]
 fn files_that_plumb_did_not_make_are_not_overwritten() {
     let home = Home::new();
@@ -338,22 +338,22 @@ fn files_that_plumb_did_not_make_are_not_overwritten() {
     std::os::unix::fs::symlink("mine", home.work().join("link")).unwrap();
     home.plumb("as dd if=other of=link").expect(1).complains(&refused);
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "what I wrote");
-    // Named, it may go.
+    // With permission, it may be overwritten.
     home.plumb("as dd --plumb-allow=mine if=other of=mine status=none").expect(0);
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "something else");
-    // What holds nothing loses nothing, and what Plumb made it may make again.
+    // An empty file has nothing to lose, and Plumb may create its own files again.
     home.file("empty", "");
     for _ in 0..2 {
         home.plumb("as dd if=other of=empty bs=4k").expect(0);
         home.plumb("as dd if=other of=new bs=3").expect(0);
         home.plumb("as dd if=other of=new bs=3 conv=notrunc").expect(0);
     }
-    // A device of which nobody knows what it does.
+    // A device of an unknown type.
     home.plumb("as dd if=other of=/dev/loop-control count=1").expect(1).complains(&["a character device"]);
 }
 
-/// The published series of a comparison of two mirrors, at a thousandth of its size: one file, written anew at each block size and
-/// read back. Its last line had `if` and `of` swapped, and emptied 100 GB that had just been written.
+/// The published series of a comparison of two mirrors, at a thousandth of its size: one file, rewritten at each block
+/// size and read back. Its last line had `if` and `of` swapped, and truncated 100 GB that had just been written.
 #[test]
 fn a_published_series_runs_as_typed_up_to_the_line_that_would_lose_what_it_wrote() {
     let home = Home::new();
@@ -374,10 +374,10 @@ fn a_published_series_runs_as_typed_up_to_the_line_that_would_lose_what_it_wrote
         said.complains(&["is empty", "1024000 bytes that would be lost", "are input and output swapped?"]);
         assert_eq!(testfile.metadata().unwrap().len(), 1_024_000, "{words}");
     }
-    // Standard input is /dev/null in a job of cron's.
+    // In a cron job, standard input is /dev/null.
     home.plumb("as dd of=testfile").expect(1).complains(&["standard input is empty"]);
     home.plumb("as dd if=empty of=testfile bs=100k seek=9").expect(1).complains(&["102400 bytes that would be lost"]);
-    // What keeps all of it, or names it, may.
+    // With `conv=notrunc` or an explicit permission, it is allowed.
     home.plumb("as dd if=/dev/null of=testfile conv=notrunc").expect(0);
     home.plumb("as dd if=/dev/null of=testfile bs=1M seek=1").expect(0);
     home.plumb("as dd if=/dev/zero of=testfile bs=1 count=0").expect(0);
@@ -387,7 +387,7 @@ fn a_published_series_runs_as_typed_up_to_the_line_that_would_lose_what_it_wrote
     assert_eq!(testfile.metadata().unwrap().len(), 0);
 }
 
-/// The device under the root is mounted, itself or a part of it.
+/// The device under the root file system is mounted, itself or one of its partitions.
 #[test]
 fn a_mounted_device_is_refused() {
     let home = Home::new();
@@ -409,22 +409,22 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// Waits until the copy has opened its input: descriptors of its own beside the standard ones.
+/// Waits until the copy has opened its input: it then has descriptors besides the standard ones.
 fn wait_for_copy(child: &Child, path: &str) {
     let threads = format!("/proc/{}/task", child.id());
     let listed = |directory: &Path| std::fs::read_dir(directory).into_iter().flatten().flatten().map(|one| one.path());
-    // A worker has descriptors of its own.
+    // A worker has its own descriptor table.
     let is_open = |thread: &Path| {
         listed(&thread.join("fd")).any(|one| std::fs::read_link(one).is_ok_and(|to| to == Path::new(path)))
     };
     wait_until("the copy begins", || listed(Path::new(&threads)).any(|thread| is_open(&thread)));
 }
 
-/// What it says to who asks: all lines of an answer.
+/// Sends SIGUSR1 and returns all lines of the answer.
 fn answer(child: &mut Child) -> String {
     let mut said = String::new();
     let mut byte = [0];
-    // Byte by byte, so that nothing of what follows is taken.
+    // Byte by byte, so that no later output is consumed.
     while !(said.contains("copied, ") && said.ends_with('\n')) {
         let read = child.stderr.as_mut().unwrap().read(&mut byte).unwrap();
         assert!(read > 0, "it ended without an answer: {said}");
@@ -433,7 +433,7 @@ fn answer(child: &mut Child) -> String {
     said
 }
 
-/// Waits for its end, and adds the rest of what it says.
+/// Waits for the end, and appends the rest of its output.
 fn end(mut child: Child, err: &mut String) -> ExitStatus {
     wait_until("it ends", || child.try_wait().unwrap().is_some());
     child.stderr.take().unwrap().read_to_string(err).unwrap();
@@ -447,44 +447,44 @@ fn who_asks_is_answered_and_ctrl_c_ends_it_with_the_counts() {
     wait_for_copy(&child, "/dev/zero");
     signal(&child, "-USR1");
     let mut err = answer(&mut child);
-    // It goes on.
+    // It continues.
     assert!(child.try_wait().unwrap().is_none(), "{err}");
     signal(&child, "-INT");
     let ended = end(child, &mut err);
     assert_eq!(ended.signal(), Some(2), "{err}");
     assert_eq!(err.matches(" records in\n").count(), 2, "{err}");
     assert_eq!(err.matches("copied, ").count(), 2, "{err}");
-    // Partial, and kept.
+    // The partial result is stored.
     let runs = home.query("SELECT dialect, status FROM run");
     assert_eq!(runs.len(), 1, "{runs:?}");
 }
 
-/// A read that waits for somebody is ended too.
+/// A read that blocks is interrupted too.
 #[test]
 fn a_copy_that_waits_for_its_input_answers() {
     let home = Home::new();
     let mut command = home.command(["as", "dd", "bs=1k"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let writer = child.stdin.take();
-    // Standard input is taken when both ends are open.
+    // Standard input is replaced after both ends have been opened.
     let standard_input = format!("/proc/{}/fd/0", child.id());
     wait_until("the copy begins", || std::fs::read_link(&standard_input).is_ok_and(|to| to == Path::new("/dev/null")));
     signal(&child, "-USR1");
     let mut err = answer(&mut child);
     signal(&child, "-TERM");
     let ended = end(child, &mut err);
-    // Until here its input might still have come.
+    // Until here, input could still have arrived.
     drop(writer);
     assert_eq!(ended.signal(), Some(15), "{err}");
     assert_eq!(err.matches("0+0 records in\n").count(), 1, "an answer, and no last word: {err}");
 }
 
-/// The result of the run that was stored last.
+/// Returns the result of the run that was stored last.
 fn stored(home: &Home) -> serde_json::Value {
     home.plumb("show last --json").ran().json()
 }
 
-/// A copy into the page cache is told as what it is; one that is flushed is not.
+/// A copy into the page cache is reported as such; one that is flushed is not.
 #[test]
 fn a_copy_lands_in_the_store_with_what_it_measured() {
     let home = Home::new();
@@ -503,7 +503,7 @@ fn a_copy_lands_in_the_store_with_what_it_measured() {
     assert_eq!(dialects, [["dd"]]);
 }
 
-/// Protects: of short reads that share a reading of the clock each is counted, and the short one at the end.
+/// Protects: short reads that share a clock reading are each counted, including the short one at the end.
 #[test]
 fn short_blocks_are_each_counted() {
     let home = Home::new();
@@ -540,14 +540,14 @@ fn help_version_and_a_link_answer() {
 }
 
 impl Said {
-    /// Nothing on standard output.
+    /// Panics if there is output on standard output.
     fn says_nothing(&self) {
         assert_eq!(self.out, "", "{}", self.command);
     }
 }
 
-/// `plumb as TOOL` is read without the parser of Plumb's other commands: with an option of Plumb's own before it, the same words
-/// do the same.
+/// `plumb as TOOL` skips the parser of Plumb's other commands. With one of Plumb's options before it, the same words
+/// must have the same effect.
 #[test]
 fn the_words_of_a_tool_mean_the_same_behind_options_of_plumb() {
     let home = Home::new();

@@ -1,10 +1,10 @@
-//! `plumb as fio` from outside, and beside the real fio where there is one.
+//! `plumb as fio` end to end, compared with the real fio if it is installed.
 
 use crate::common::Home;
 use crate::common::needs::tools;
 use std::process::Command;
 
-/// What scripts look at first.
+/// The output that scripts check first.
 #[test]
 fn version_and_help_are_fio_s() {
     let home = Home::new();
@@ -17,7 +17,7 @@ fn version_and_help_are_fio_s() {
     home.plumb("as fio --enghelp").expect(0).says(&["Available IO engines:", "io_uring"]);
 }
 
-/// Protects: what asks for help, or only reads, ends as in fio 3.33, with its codes and its words.
+/// Protects: help and read-only actions end as in fio 3.33, with its exit codes and text.
 #[test]
 fn what_runs_nothing_ends_as_in_fio() {
     let home = Home::new();
@@ -39,12 +39,12 @@ fn what_runs_nothing_ends_as_in_fio() {
     home.plumb("as fio --enghelp=libaio").expect(0).says(&["cmdprio_percentage"]);
     let areas = home.plumb("as fio --debug=help").expect(0).says(&["fio: dumping debug options:process,file,io,"]);
     assert!(areas.out.ends_with("zbd,all\n"), "{}", areas.out);
-    // The first word that ends it all does; an error before it does too.
+    // The first such option ends parsing; an error before it does too.
     home.plumb("as fio --version --nope").expect(0).says(&["fio-3."]);
     home.plumb("as fio --nope --version").expect(1).complains(&["unknown fio option `nope`"]);
 }
 
-/// Protects: what fio's test of steady states looks for among the lines of `--debug=parse`.
+/// Protects: the lines of `--debug=parse` that fio's steady-state test looks for.
 #[test]
 fn debug_parse_says_how_options_are_read() {
     let home = Home::new();
@@ -58,7 +58,7 @@ fn debug_parse_says_how_options_are_read() {
     }
 }
 
-/// A name that scripts call works as a link.
+/// A link with the name of the tool works.
 #[test]
 fn a_link_named_fio_is_fio() {
     let home = Home::new();
@@ -68,7 +68,7 @@ fn a_link_named_fio_is_fio() {
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("fio-3."));
 }
 
-/// What is asked of nobody is an error, and so is a tool that is not known.
+/// An empty command line is an error, and so is an unknown tool.
 #[test]
 fn nothing_to_run_is_said() {
     let home = Home::new();
@@ -76,7 +76,7 @@ fn nothing_to_run_is_said() {
     home.plumb("as paper").expect(2).complains(&["unknown tool `paper`; supported: "]);
 }
 
-/// One line for all doubts, and a run can be made to stop at it.
+/// All warnings are on one line, and a run can be told to stop at them.
 #[test]
 fn doubts_are_one_line() {
     let home = Home::new();
@@ -89,7 +89,7 @@ fn doubts_are_one_line() {
     assert_eq!(home.plumb("as fio --compat=strict --parse-only a.fio").expect(0).err, "");
 }
 
-/// Options of section bodies that fio 3.33 and later know, some of them wrong.
+/// Options for section bodies that fio 3.33 and later know; some are invalid.
 const LINES: &[&str] = &[
     "rw=randread",
     "rw=randread:8",
@@ -180,7 +180,7 @@ impl Draw {
     }
 }
 
-/// Jobs of one line each, then jobs of several.
+/// Generates jobs of one line each, then jobs of several.
 fn jobs() -> Vec<String> {
     let mut draw = Draw(42);
     let alone = LINES.iter().map(|line| format!("[job]\n{line}\n"));
@@ -199,13 +199,14 @@ fn jobs() -> Vec<String> {
     alone.chain(mixed).collect()
 }
 
-/// A line of fio's, with the differences taken out that are meant: blanks behind `=`, quotes, and words amid the line.
+/// Normalises a line of fio's. Intended differences are removed: blanks after `=`, quotes, and words in the middle of
+/// the line.
 fn plain(line: &str) -> String {
     let line = line.replace("Option verifysort is deprecated", "");
     line.replace("= ", "=").replace(['"', '\''], "").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The same jobs are taken and refused, and those taken print the same line.
+/// Both accept and refuse the same jobs, and print the same line for accepted ones.
 #[test]
 fn fio_itself_agrees() {
     if !tools(&["fio"]) {
@@ -231,7 +232,7 @@ fn fio_itself_agrees() {
     assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n\n"));
 }
 
-/// What a web page makes of hyphens is no option to any tool; whoever pasted it is told.
+/// Typographic dashes, pasted from a web page, are explained.
 #[test]
 fn typographic_dashes_are_pointed_out() {
     let home = Home::new();

@@ -1,10 +1,10 @@
-//! `plumb as fio --translate` and `--plan` from outside.
+//! `plumb as fio --translate` and `--plan` end to end.
 
 use crate::common::Home;
 
 const JOB: &str = "[global]\nsize=1m\nrw=randread\n[a]\nnumjobs=2\n[b]\nstonewall\nioengine=rbd\nrbdname=image\n";
 
-/// The jobs become a workload in the native form, and what cannot be run says so.
+/// Jobs become a native workload, and jobs that cannot run say so.
 #[test]
 fn jobs_are_translated() {
     let home = Home::new();
@@ -15,7 +15,7 @@ fn jobs_are_translated() {
     home.plumb("as fio --translate --name=a --wait_for=b --size=1m").expect(1).complains(&["no earlier job"]);
 }
 
-/// The plan says what is done, and makes nothing.
+/// The plan describes the work, and creates nothing.
 #[test]
 fn jobs_are_planned() {
     let home = Home::new();

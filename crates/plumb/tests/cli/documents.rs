@@ -1,16 +1,16 @@
-//! What the documents show is true: every block that can run is run.
+//! The examples in the documents are true: every block that can run is run.
 //!
-//! The rule: in `README.md` and all pages in `docs` and its folders, a block marked `console` holds command lines that begin with `$ `
-//! and, below each, what it prints. The commands are run in order, in one fresh directory for each document, and must end with 0 or 3, or
-//! with the code that `$ echo $?` shows below them. What is shown of audits and simulated devices must be printed. Commands that need more
-//! than simulated devices or the working directory are marked `text`. A block marked `toml` is a whole workload file, and `toml workers` is
-//! the inside of a `[[phase.workers]]`; both must be read without an error. Other TOML is marked `toml part`.
-//! A block marked `ini FILE` is a file of that name, for the commands below it.
+//! The rule: in `README.md` and all pages in `docs` and its folders, a block marked `console` contains command lines that
+//! begin with `$ ` and, below each, its output. The commands run in order, in one fresh directory per document, and must
+//! end with 0 or 3, or with the code that `$ echo $?` shows below them. The shown output of audits and simulated devices
+//! must be printed. Commands that need more than simulated devices or the working directory are marked `text`. A block
+//! marked `toml` is a whole workload file, and `toml workers` is the inside of a `[[phase.workers]]`; both must parse.
+//! Other TOML is marked `toml part`. A block marked `ini FILE` is a file of that name, for the commands below it.
 
 use crate::common::Home;
 use std::path::{Path, PathBuf};
 
-/// The line after a command whose exit code is shown; without it, 0 and 3 (rejected by checks) are right.
+/// The line after a command whose exit code is shown; without it, 0 and 3 (rejected by checks) are accepted.
 const ASKS_FOR_CODE: &str = "echo $?";
 
 struct Block {
@@ -72,7 +72,7 @@ impl Block {
         format!("{}:{}", self.file.file_name().unwrap().to_string_lossy(), self.line)
     }
 
-    /// Command lines, each with the output that is shown below it.
+    /// Returns the command lines, each with the output shown below it.
     fn calls(&self) -> Vec<(&str, Vec<&str>)> {
         let mut calls: Vec<(&str, Vec<&str>)> = Vec::new();
         for line in self.text.lines() {
@@ -160,7 +160,7 @@ fn every_command_that_is_shown_runs() {
     }
 }
 
-/// A block without a mark is a promise that nobody keeps; so is a command in a block that is not run though it could be.
+/// Every block has a mark, and every block that could be run is marked as such.
 #[test]
 fn every_block_says_what_it_is() {
     const MARKS: &[&str] = &["console", "text", "toml", "toml workers", "toml part", "sh", "json", "sql", "rust"];
@@ -179,7 +179,7 @@ fn every_block_says_what_it_is() {
     }
 }
 
-/// Every command and option that a document names in passing exists.
+/// Every command and option that a document mentions exists.
 #[test]
 fn every_command_that_is_named_exists() {
     let home = Home::new();
@@ -189,7 +189,7 @@ fn every_command_that_is_named_exists() {
         for piece in text.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("plumb ")) {
             let command = piece.split_whitespace().next().unwrap_or_default();
             let is_word = !command.is_empty() && command.chars().all(|c| c.is_ascii_lowercase());
-            // Plumb calls it itself; people need not see it among theirs.
+            // Plumb starts this command itself; it is hidden from users.
             let is_hidden = command == "agent";
             let is_there = is_hidden || help.lines().any(|line| line.split_whitespace().next() == Some(command));
             assert!(!is_word || is_there, "{}: there is no `plumb {piece}`", file.display());
@@ -197,7 +197,7 @@ fn every_command_that_is_named_exists() {
     }
 }
 
-/// Splits as a shell does, as far as documents need it: blanks, single quotes, and comments.
+/// Splits like a shell, as far as documents need it: blanks, single quotes, and comments.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

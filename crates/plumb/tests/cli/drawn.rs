@@ -1,11 +1,11 @@
-//! Command lines that are drawn at random from tables of options, run by the real tool and by ours: the exit code, what was
-//! done and the form of the output are the same.
+//! Random command lines from tables of options, run by the real tool and by ours. The exit code, the work and the form
+//! of the output are the same.
 //!
-//! The draws are seeded. `PLUMB_DRAWS=SEED,LINES` draws others, and as many of each tool.
+//! The draws are seeded. `PLUMB_DRAWS=SEED,LINES` sets another seed, and the number of lines for each tool.
 //!
-//! Known differences are left out of the tables: fio's `bsrange`, `bssplit` and `norandommap`, in which 3.33 differs from 3.42,
-//! and `create_on_open` with reads; iozone's `-B -I`; netperf's `-r` of streams, `-N`, global `-o` and an unknown `-K`, which is
-//! refused here; and iperf3's texts of errors, which name the option and the value here.
+//! Known differences are left out of the tables: fio's `bsrange`, `bssplit` and `norandommap`, in which 3.33 differs
+//! from 3.42, and `create_on_open` with reads; iozone's `-B -I`; netperf's `-r` of streams, `-N`, global `-o` and an
+//! unknown `-K`, which is refused here; and iperf3's error texts, which name the option and the value here.
 
 use super::{dd, iozone, iperf3, netperf, sysbench};
 use crate::common::{Home, Said, needs};
@@ -34,7 +34,7 @@ impl Draws {
         list[(self.next() % list.len() as u64) as usize]
     }
 
-    /// One value of each of these options, and of one in four of the others.
+    /// Draws a value for each of these options, and for one in four of the others.
     fn options(&mut self, always: &[Row], some: &[Row]) -> Vec<(&'static str, &'static str)> {
         let mut drawn: Vec<(&str, &str)> = always.iter().map(|(name, values)| (*name, self.pick(values))).collect();
         for (name, values) in some {
@@ -113,7 +113,7 @@ fn shape(text: &str) -> String {
             other => shape.push(other),
         }
     }
-    // Sizes have units by their height.
+    // The unit of a size depends on its magnitude.
     ["KiB", "MiB", "GiB"].iter().fold(shape, |shape, unit| shape.replace(unit, "B"))
 }
 
@@ -170,17 +170,17 @@ fn sysbench_makes_the_requests_of_the_real_one() {
     }
 }
 
-/// Returns a report with `#` for every number and without the prefixes of units, which follow the numbers, or the addresses and
-/// ports of its ends.
+/// Returns a report with `#` for every number, without unit prefixes (which follow the numbers), and without addresses
+/// and ports.
 fn shape_of_net(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    // A count can end before the first interim result, or after it.
+    // A test by count can end before or after the first interim result.
     for line in text.lines().filter(|line| !line.starts_with("Interim result")) {
         let words = line.split_whitespace().map(|word| {
-            // `[  5][TX-C]`: streams have numbers of their own.
+            // `[  5][TX-C]`: stream numbers differ.
             let word = word.split_once("][").map_or(word, |(_, role)| role);
             let number = word.trim_matches(|letter: char| "[]()%,".contains(letter));
-            // netperf divides by nothing where the far end measured no time.
+            // netperf divides by zero if the far end measured no time.
             let number = number.trim_start_matches('-').replace("nan", "0");
             if number.chars().all(|letter| letter.is_ascii_digit() || "./-+e:".contains(letter)) && !number.is_empty() {
                 return "#".to_owned();
@@ -193,12 +193,12 @@ fn shape_of_net(text: &str) -> Vec<String> {
                 })
                 .unwrap_or_else(|| word.to_owned())
         });
-        // The real iperf3 has columns of the sender in a receiver's intervals where the test is over before the first.
+        // The real iperf3 prints sender columns in a receiver's intervals if the test ends before the first interval.
         let line = words
             .collect::<Vec<_>>()
             .join(" ")
             .replace("Interval Transfer Bitrate Retr Cwnd", "Interval Transfer Bitrate");
-        // Intervals that differ in number by chance are one line.
+        // Intervals that differ only in number are merged.
         if lines.last() != Some(&line) {
             lines.push(line);
         }
@@ -206,7 +206,7 @@ fn shape_of_net(text: &str) -> Vec<String> {
     lines
 }
 
-/// A command line with what both said.
+/// A command line with the output of both tools.
 fn both(tool: &str, words: &str, theirs: &Said, ours: &Said) -> String {
     let of = |said: &Said| format!("exit code {}\n{}{}", said.code, said.out, said.err);
     format!("{tool} {words}\n--- theirs, {}--- ours, {}", of(theirs), of(ours))
@@ -282,7 +282,7 @@ fn netperf_reports_as_the_real_one() {
     none_of(&differences);
 }
 
-/// The paths of a document's members with the kinds of their values; the members of a list's elements are one.
+/// Returns the paths of a document's members with the types of their values; the elements of a list are merged.
 fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
@@ -300,8 +300,8 @@ fn paths(value: &Value, at: &str, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns the client's part of a report. The server's part depends on whether the last datagrams have arrived when the client asks
-/// for it: ours waits for them.
+/// Returns the client's part of a report. The server's part depends on whether the last datagrams have arrived when the
+/// client asks for it; ours waits for them.
 fn client_of(report: &str) -> &str {
     report.split("\nServer output:").next().unwrap_or_default()
 }
@@ -333,7 +333,7 @@ fn iperf3_reports_as_the_real_one() {
         ("--bidir", &[""]),
         ("-C", &["cubic"]),
     ];
-    // Each of these ends most lines that have it.
+    // Most lines with one of these options end with an error.
     let wrong: &[Row] = &[
         ("-P", &["200"]),
         ("-l", &["9M"]),
@@ -354,7 +354,7 @@ fn iperf3_reports_as_the_real_one() {
             let (name, values) = draws.pick(wrong);
             options.push((name, draws.pick(values)));
         }
-        // The real server does not survive each way in which a test can end.
+        // Some ways of ending a test crash the real server.
         let server = iperf3::Server::ours(&home, "");
         let words = format!("-p {} {}", server.port(), joined(&options, " "));
         let theirs = Said::of(iperf3::run("timeout", &format!("20 iperf3 {words}")));
@@ -366,7 +366,7 @@ fn iperf3_reports_as_the_real_one() {
             let [mut own, mut real] = [BTreeSet::new(), BTreeSet::new()];
             paths(&ours.json(), "", &mut own);
             paths(&theirs.json(), "", &mut real);
-            // Newer versions have more members, and ours has theirs.
+            // Newer versions have more members, which ours has as well.
             if !own.is_superset(&real) {
                 say(format!("missing {:?}", &real - &own));
             }
@@ -377,7 +377,7 @@ fn iperf3_reports_as_the_real_one() {
     none_of(&differences);
 }
 
-/// Ops and bytes of each kind, of each job.
+/// Returns ops and bytes of each kind, for each job.
 fn done(out: &[u8]) -> Option<Vec<(String, Vec<u64>)>> {
     let text = String::from_utf8_lossy(out);
     let json: Value = serde_json::from_str(text.get(text.find('{')?..)?).ok()?;
@@ -389,7 +389,8 @@ fn done(out: &[u8]) -> Option<Vec<(String, Vec<u64>)>> {
     Some(json["jobs"].as_array()?.iter().map(of_job).collect())
 }
 
-/// The table has what fio 3.33 and 3.42 do alike; with 3.42, sizes by chance and `norandommap` agree as well.
+/// The table contains options for which fio 3.33 and 3.42 agree. With 3.42, random sizes and `norandommap` agree as
+/// well.
 #[test]
 fn fio_does_the_ops_of_the_real_one() {
     if !needs::tools(&["fio"]) {
@@ -442,7 +443,7 @@ fn fio_does_the_ops_of_the_real_one() {
     }
 }
 
-/// Names and sizes of the files that a run left. States of verifying grew from version to version.
+/// Returns names and sizes of the files that a run left. Verify states grew from version to version.
 fn names(place: &Path) -> Vec<(String, u64)> {
     let named = |entry: std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -1,9 +1,9 @@
-//! `plumb as elbencho` from outside.
+//! `plumb as elbencho` end to end.
 
 use crate::common::Home;
 use std::process::Command;
 
-/// What is printed of one phase.
+/// Returns the output of one phase.
 fn phase<'a>(out: &'a str, name: &str) -> &'a str {
     let from = out.find(&format!("\n{name} ")).unwrap_or_else(|| panic!("no {name}: {out}")) + 1;
     let length = out[from..].find("---").unwrap_or_else(|| panic!("{name} does not end: {out}"));
@@ -29,7 +29,7 @@ fn help_and_version_answer() {
     home.plumb("as elbencho -w --hosts a,a f").expect(1).complains(&["a:1611 twice"]);
 }
 
-/// Protects: what cannot be opened is told before the head of a table, as elbencho does.
+/// Protects: a path that cannot be opened is reported before the table header, as in elbencho.
 #[test]
 fn a_missing_directory_is_told_instead_of_a_table() {
     let home = Home::new();
@@ -38,7 +38,7 @@ fn a_missing_directory_is_told_instead_of_a_table() {
     assert_eq!(told.out, "");
 }
 
-/// Protects a table of something else from lines that do not fit it, as elbencho does.
+/// Protects a table of something else from lines that do not fit it, as in elbencho.
 #[test]
 fn results_are_added_only_to_their_own_csv() {
     let home = Home::new();
@@ -53,7 +53,7 @@ fn results_are_added_only_to_their_own_csv() {
     assert_eq!(std::fs::read_to_string(home.work().join("r.csv")).unwrap().lines().count(), 3, "labels once");
 }
 
-/// A name that scripts call works as a link.
+/// A link with the name of the tool works.
 #[test]
 fn a_link_named_elbencho_is_elbencho() {
     let home = Home::new();
@@ -63,7 +63,7 @@ fn a_link_named_elbencho_is_elbencho() {
     assert!(String::from_utf8(output.stdout).unwrap().contains("3.1-10"));
 }
 
-/// All phases in a directory: each has its entries, files are there between, and nothing is left.
+/// All phases in a directory: each has its entries, files exist in between, and nothing is left behind.
 #[test]
 fn a_directory_is_filled_asked_about_read_and_emptied() {
     let home = Home::new();
@@ -105,7 +105,7 @@ fn a_directory_is_filled_asked_about_read_and_emptied() {
     assert_eq!(written, 60, "three blocks of each of twenty files");
 }
 
-/// What one command line leaves, the next one finds.
+/// The next command line finds the files of the previous one.
 #[test]
 fn files_stay_for_the_next_command_line() {
     let home = Home::new();
@@ -122,7 +122,7 @@ fn files_stay_for_the_next_command_line() {
     home.plumb("as elbencho -F -t 2 -N 3 --nodelerr --nolive d").expect(0);
 }
 
-/// Two threads write all of a file; a byte that is changed afterwards is found.
+/// Two threads write a whole file; a byte changed afterwards is detected.
 #[test]
 fn a_flipped_byte_is_found() {
     let home = Home::new();
@@ -140,7 +140,7 @@ fn a_flipped_byte_is_found() {
     home.plumb("as elbencho -r -t 2 -b 4k --verify 1 --nolive f").expect(1).complains(&["f"]);
 }
 
-/// Every way through a file moves what it should.
+/// Every access order moves the right amount.
 #[test]
 fn files_are_gone_through_in_every_order() {
     let home = Home::new();
@@ -161,7 +161,7 @@ fn files_are_gone_through_in_every_order() {
     assert!(!home.work().join("f").exists());
 }
 
-/// A phase that takes too long ends, with a note, and no further one begins.
+/// A phase that takes too long ends with a note, and no other phase begins.
 #[test]
 fn a_time_limit_is_a_note() {
     let home = Home::new();
@@ -186,7 +186,7 @@ fn files_that_plumb_did_not_make_are_not_overwritten() {
     assert!(home.work().join("mine").exists());
 }
 
-/// A tree is copied in shape: what a scan finds is made, filled by all threads together, read and removed.
+/// A tree is copied in shape: the scanned files are created, filled by all threads together, read and removed.
 #[test]
 fn a_tree_is_scanned_made_and_removed() {
     let home = Home::new();
@@ -198,7 +198,7 @@ fn a_tree_is_scanned_made_and_removed() {
     }
     let tree = "-t 3 -b 8k --sharesize 64k --nolive --log 1";
     let made = home.plumb(&format!("as elbencho --treescan src --treefile list -d -w --verify 5 {tree} d")).expect(0);
-    // Parts of shared files are no entries: all of `large` lies in one thread's share, as `huge` does not.
+    // Parts of shared files are not entries: all of `large` is in one thread's share, unlike `huge`.
     let written = phase(&made.out, "WRITE");
     assert_eq!(numbers(written, "IOs total")[1], 1 + 37 + 123, "{written}");
     assert_eq!(numbers(phase(&made.out, "MKDIRS"), "Dirs total")[1], 2);
@@ -224,7 +224,7 @@ fn a_tree_is_scanned_made_and_removed() {
     assert_eq!((&config["files_not_shared"], &config["dirs"]), (&"2".into(), &serde_json::Value::Null));
 }
 
-/// A tree that was scanned is somebody's data: nothing of it is written to under the same names.
+/// A scanned tree contains a user's data: nothing is written to it under the same names.
 #[test]
 fn files_of_a_tree_that_plumb_did_not_make_are_safe() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `plumb as elbencho --hosts`: services on ports of loopback, led from here.
+//! `plumb as elbencho --hosts`: services on loopback ports, coordinated from here.
 
 use crate::agents::Agent;
 use crate::common::ports::free_port;
@@ -40,7 +40,7 @@ impl Services {
         Said::of(self.command(words))
     }
 
-    /// Begins something that lasts, and waits until both services are at it.
+    /// Starts a long command and waits until both services work on it.
     fn begin(&self, words: &str) -> Child {
         let child = self.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until("both services work", || self.agents.iter().all(|agent| !agent.sessions().is_empty()));
@@ -52,7 +52,7 @@ impl Services {
         self.home.work().join(name)
     }
 
-    /// The phases that a file of `--jsonfile` has.
+    /// Returns the phases in a file of `--jsonfile`.
     fn json(&self, name: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.file(name)).unwrap();
         text.lines().map(|line| plumb_document::json::from_str(line).unwrap()).collect()
@@ -63,7 +63,7 @@ fn ended(child: Child) -> Said {
     Said::of_output("elbencho".to_owned(), child.wait_with_output().unwrap())
 }
 
-// Protects the sum: one file, of which each service writes and verifies its own half, and no block is left out.
+// Protects shared files: each service writes and verifies its own half of one file, and no block is left out.
 #[test]
 fn a_file_is_divided_among_services() {
     let services = Services::start();
@@ -94,20 +94,20 @@ fn a_file_is_divided_among_services() {
     for (word, at) in written.as_chunks::<8>().0.iter().zip((0u64..).step_by(8)) {
         assert_eq!(u64::from_ne_bytes(*word), at + 7, "byte {at}");
     }
-    // Files that both make at once are made once.
+    // Files that both create at the same time are created once.
     for _ in 0..3 {
         services.lead("-w -s 8k -b 4k new[1-100]").expect(0);
         (1..=100).for_each(|number| std::fs::remove_file(services.file(&format!("new{number}"))).unwrap());
     }
     services.lead("-r -s 1m -b 16k f").expect(0);
-    // One result of both, under the names that were typed.
+    // A single result for both, under the names as typed.
     let last = services.home.plumb("show last --json").ran().json();
     let hosts: Vec<&str> =
         last["ranks"]["hosts"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect();
     assert_eq!(hosts.join(","), services.hosts());
 }
 
-// Protects data sets of directories: ranks go on from service to service, unless each has all of it.
+// Protects data sets of directories: rank numbers continue from service to service, unless each has the whole set.
 #[test]
 fn directories_are_numbered_across_services() {
     let services = Services::start();
@@ -126,11 +126,11 @@ fn directories_are_numbered_across_services() {
     assert_eq!(std::fs::read_dir(services.file("d")).unwrap().count(), 0);
     let told = services.json("r.json");
     let entries: Vec<&str> = told.iter().map(|phase| phase["last_done"]["entries"].as_str().unwrap()).collect();
-    // Directories of ranks are none of the entries.
+    // Rank directories do not count as entries.
     assert_eq!(entries, ["8", "24", "24", "24", "24", "8"]);
     assert_eq!(told[1]["last_done"]["bytes"], (24 * 8192).to_string());
     assert!(told[0]["last_done"]["latency"]["entries"]["max_us"].is_string(), "{}", told[0]);
-    // Without sharing, both do the same, and only the first finds nothing there.
+    // Without sharing, both do the same, and only the first finds an empty directory.
     services.lead("--nosvcshare -d -w -n 1 -N 2 -s 8k -b 4k --jsonfile own.json d").expect(0);
     let own = services.json("own.json");
     assert_eq!(
@@ -140,7 +140,7 @@ fn directories_are_numbered_across_services() {
     assert!(services.file("d/r0/d0/r0-f1").exists() && !services.file("d/r1").exists());
 }
 
-// Protects measurements of what others wrote: hosts are rotated, and so are their ranks.
+// Protects measurements of files that others wrote: hosts are rotated, and so are their ranks.
 #[test]
 fn hosts_are_rotated_between_phases() {
     let services = Services::start();
@@ -153,7 +153,7 @@ fn hosts_are_rotated_between_phases() {
     let [one, two] = services.ports;
     assert_eq!(names(0), [format!("r0@127.0.0.1:{one}"), format!("r1@127.0.0.1:{two}")]);
     assert_eq!(names(1), [format!("r1@127.0.0.1:{one}"), format!("r0@127.0.0.1:{two}")]);
-    // A list, a file, and fewer of them.
+    // A list, a file, and a subset of them.
     services.home.file("hosts", &format!("#none\n127.0.0.1:{one}\n127.0.0.1:{two}\n"));
     let few = services.home.plumb("as elbencho --hostsfile hosts --numhosts 1 -r -s 1m -b 64k --jsonfile one.json f");
     few.expect(0);
@@ -163,7 +163,8 @@ fn hosts_are_rotated_between_phases() {
     services.home.plumb(&range).expect(0).says(&["Entries per service: 6", "Entries total: 12", "Bytes total: 12288"]);
 }
 
-// Protects whoever has to stop a benchmark: the phase ends with its numbers, the services stay, and end when they are told to.
+// Protects users who stop a benchmark: the phase ends with its numbers, and the services stay until they are told to
+// end.
 #[test]
 fn services_are_interrupted_and_ended() {
     let mut services = Services::start();
@@ -174,7 +175,7 @@ fn services_are_interrupted_and_ended() {
     ended(running).expect(1).says(&["READ", "Total MiB"]).complains(&["interrupted"]);
     assert!(services.file("f").exists(), "the phase behind it was begun");
     services.lead("-r -s 1m -b 64k f").expect(0);
-    // An agent that is no service obeys nobody.
+    // An agent that is not a service obeys nobody.
     let port = free_port();
     services.home.plumb("agent --init keys").expect(0);
     let mut other = Agent::with_keys(&services.home, port, "");
@@ -191,7 +192,8 @@ fn services_are_interrupted_and_ended() {
     services.lead("--svcwait 1 -r -s 1m f").expect(1).complains(&["no service answers at 127.0.0.1:", "--svcwait"]);
 }
 
-// Protects what was measured when a service dies: it is named, the others' numbers are printed and stored, and nothing follows.
+// Protects measurements when a service dies: it is named, the others' numbers are printed and stored, and no phase
+// follows.
 #[test]
 fn a_lost_service_is_named_and_the_others_numbers_are_kept() {
     let services = Services::start();
@@ -210,7 +212,7 @@ fn a_lost_service_is_named_and_the_others_numbers_are_kept() {
     wait_until("no process is left", || services.agents.iter().all(|agent| agent.sessions().is_empty()));
 }
 
-// Protects phases behind one whose time was over: none begins on any service, and the run is a whole one.
+// Protects phases after one that reached its time limit: none begins on any service, and the run is complete.
 #[test]
 fn a_time_limit_ends_the_benchmark_on_all_services() {
     let services = Services::start();
@@ -223,7 +225,7 @@ fn a_time_limit_ends_the_benchmark_on_all_services() {
     assert!(last["error"].is_null(), "{}", last["error"]);
 }
 
-// Protects services from whoever leads them, and that one from errors without a name.
+// Protects services from their coordinator, and the coordinator from errors without a host name.
 #[test]
 fn a_service_has_rules_of_its_own() {
     let services = Services::start();
@@ -236,11 +238,11 @@ fn a_service_has_rules_of_its_own() {
     services.lead("-w -s 1m sim:ssd").expect(1).complains(&["no simulated devices"]);
     services.lead("-r -s 1m none/f").expect(1).complains(&["none/f does not exist"]);
     assert!(!services.file("f").exists());
-    // A fault has the name of its service, and the paths of hosts must be alike.
+    // An error names its service, and the paths of all hosts must be alike.
     std::fs::create_dir_all(services.file("d/r0/d0")).unwrap();
     let fault = services.lead("-w -n 1 -N 1 -s 4k -b 4k d").expect(1);
     fault.complains(&[&format!("127.0.0.1:{}: open of ", services.ports[1]), "d/r1/d0/r1-f0"]);
-    // A tree is that of whoever leads; a service without a part of it waits.
+    // The coordinator provides the tree; a service without a share of it waits.
     services.home.file("tree", "d a\nf 1000 a/x\n");
     std::fs::create_dir(services.file("t")).unwrap();
     services.lead("-d -w --treefile tree --jsonfile t.json t").expect(0);
@@ -249,11 +251,11 @@ fn a_service_has_rules_of_its_own() {
     assert_eq!(std::fs::metadata(services.file("t/a/x")).unwrap().len(), 1000);
 }
 
-// Protects those who have a real elbencho at the other end: each end says what it met.
+// Protects users with a real elbencho at the other end: each end reports what it met.
 #[test]
 fn a_real_elbencho_is_told_so() {
     let services = Services::start();
-    // A real one asks first whether the service is ready, and shows what it answers to the phase that it prepares.
+    // The real one first asks whether the service is ready, and prints the answer to the phase that it prepares.
     for (request, status) in [("GET /status", "200"), ("POST /preparephase?ProtocolVersion=3.1.3&PwHash=", "501")] {
         let mut master = TcpStream::connect(("127.0.0.1", services.ports[0])).unwrap();
         master.write_all(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
@@ -272,14 +274,14 @@ fn a_real_elbencho_is_told_so() {
     let said = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));
     said.expect(1).complains(&["speaks HTTP, as a real elbencho does", "both ends must be `plumb as elbencho`"]);
     serving.join().unwrap();
-    // Its service waits for a request.
+    // The real service waits for a request.
     let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = silent.local_addr().unwrap().port();
     let said = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));
     said.expect(1).complains(&["does not answer", "both ends must be Plumb"]);
 }
 
-// Protects services that go on in the background, and those that other hosts reach, by keys.
+// Protects services that run in the background, and services for other hosts, with keys.
 #[test]
 fn a_service_with_keys_serves_those_who_have_them() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! How commands end: exit codes 0, 2, 3 and 4, and what is said with them. (5 and 130 have tests of their own.)
+//! How commands end: exit codes 0, 2, 3 and 4, and their messages. (5 and 130 have separate tests.)
 
 use crate::common::{Home, assert_found, assert_no_test_data, metric};
 
@@ -30,7 +30,7 @@ fn done_and_trusted_is_0() {
     home.plumb("compare sim:ssd sim:ssd").expect(0).says(&["equivalent, within 5 %"]);
 }
 
-/// Every error about a file names it, its line and the place in it, and shows a way out.
+/// Every error about a file names it, its line and the position in it, and suggests a fix.
 #[test]
 fn a_bad_file_is_2_with_place_caret_and_way_out() {
     let home = Home::new();
@@ -104,7 +104,7 @@ fn a_cached_read_under_a_cold_name_is_3() {
         "✗ A1 stream-read",
         "More: plumb explain A1",
     ]);
-    // Who asks for the cache is told the truth, and not rejected.
+    // A run that asks for the cache is labelled as such, and not rejected.
     let warm = home
         .plumb("run reads.toml --set target.data.sim.device=sim:hdd?cached=100% --set cache=warm --json")
         .expect(0)
@@ -154,9 +154,9 @@ fn an_error_of_the_device_is_4_and_is_named() {
     let result = home.plumb("run reads.toml --set target.data.sim.device=sim:ssd?errors=0.1% --json").expect(4).json();
     assert_eq!(result["verdict"], "reject");
     assert_found(&result, "B9", "fail", "Input/output error");
-    // The result is stored nevertheless.
+    // The result is stored anyway.
     assert_eq!(home.plumb("show last --json").expect(0).json()["id"], result["id"]);
-    // A worker that goes on counts them.
+    // A worker that continues after errors counts them.
     let line = "run reads.toml --set target.data.sim.device=sim:ssd?errors=1% --set phase.0.workers.0.on-error=continue --json";
     assert_found(&home.plumb(line).expect(4).json(), "B9", "fail", "ops failed");
 }
@@ -182,8 +182,8 @@ fn a_real_run_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(home.registry()).map_or(0, Iterator::count), 0);
 }
 
-/// What an earlier phase measured is not lost to a later one that cannot run: it is printed, stored and shown, and the
-/// command still ends as the error it is.
+/// A later phase that cannot run does not discard an earlier phase's results: they are printed, stored and shown, and
+/// the command still ends with the error.
 #[test]
 fn an_error_in_a_later_phase_is_4_with_what_was_measured_before() {
     let home = Home::new();
@@ -205,7 +205,8 @@ fn an_error_in_a_later_phase_is_4_with_what_was_measured_before() {
     assert_no_test_data(&home.work());
 }
 
-/// A run that could not be prepared leaves a trace, although the log is told of runs only when their preparations are nearly over.
+/// A run that could not be prepared is recorded, although runs are logged only when their preparation is nearly
+/// complete.
 #[test]
 fn a_first_phase_that_cannot_begin_is_stored_as_failed() {
     let home = Home::new();
@@ -216,8 +217,7 @@ fn a_first_phase_that_cannot_begin_is_stored_as_failed() {
     assert_eq!(home.query("SELECT status FROM run WHERE reason LIKE '%memory%' AND status = 'failed'").len(), 1);
 }
 
-/// What the checks find is said on standard error when it becomes true, one line each, and standard output stays what it
-/// was: JSON, and nothing else.
+/// Findings go to standard error when they become true, one line each, and standard output remains pure JSON.
 #[test]
 fn findings_are_told_on_standard_error_while_standard_output_stays_json() {
     let home = Home::new();
@@ -225,7 +225,7 @@ fn findings_are_told_on_standard_error_while_standard_output_stays_json() {
     let told: Vec<&str> = said.err.lines().filter(|line| line.starts_with("fail A1  stream-read: ")).collect();
     assert_eq!(told.len(), 1, "{}", said.err);
     assert_found(&said.json(), "A1", "fail", "came from memory");
-    // In a comparison each check is told once, however many runs it rejects.
+    // In a comparison each check is reported once, however many runs it rejects.
     let said = home.plumb("compare sim:hdd?cached=60% sim:hdd?cached=60% --for stream-read").expect(3);
     let told: Vec<&str> = said.err.lines().filter(|line| line.starts_with("fail A1 ")).collect();
     assert_eq!(told.len(), 1, "{}", said.err);
@@ -233,7 +233,7 @@ fn findings_are_told_on_standard_error_while_standard_output_stays_json() {
     assert!(!said.err.contains("warn "), "{}", said.err);
 }
 
-/// The limiter is in the result, with the utilisation that it rests on.
+/// The result contains the limiting resource with its utilisation.
 #[test]
 fn a_result_says_what_bounded_each_phase() {
     let home = Home::new();
@@ -247,7 +247,7 @@ fn a_result_says_what_bounded_each_phase() {
     assert_eq!(paced["what"], "pace");
 }
 
-/// A name that is mistyped must not look like a database without runs.
+/// A mistyped database name must not look like a database without runs.
 #[test]
 fn a_database_that_is_not_there_is_an_error_for_those_who_only_look() {
     let home = Home::new();
@@ -259,7 +259,7 @@ fn a_database_that_is_not_there_is_an_error_for_those_who_only_look() {
     home.plumb("list -n 0").expect(2).complains(&["-n"]);
 }
 
-/// One op, and it fails.
+/// A single op, which fails.
 const MISSING: &str = r#"
 name = "missing"
 [target.data.scratch]
@@ -271,7 +271,7 @@ target = "data"
 work.program.steps = [{ open = { read = true } }, "close"]
 "#;
 
-/// File names are bytes; only what is printed of them must be text.
+/// File names are bytes; only printed names must be text.
 #[test]
 fn names_need_not_be_unicode() {
     use std::os::unix::ffi::OsStrExt;
@@ -289,7 +289,7 @@ fn names_need_not_be_unicode() {
     let try_it = ["try", "--time", "50ms", "--size", "1MiB"].map(std::ffi::OsStr::new);
     home.with(try_it.into_iter().chain([place])).ran();
     home.with([std::ffi::OsStr::new("check"), place]).expect(0);
-    // What went wrong there is stored like everything else.
+    // The failure is stored like any result.
     home.file("missing.toml", MISSING);
     let failed = ["run", "missing.toml", "--at"].map(std::ffi::OsStr::new);
     home.with(failed.into_iter().chain([place])).expect(4);

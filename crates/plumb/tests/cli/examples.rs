@@ -1,4 +1,4 @@
-//! `examples/`: what readers run with the numbers of an export is run here, in Python and in R, and both find what the export says.
+//! `examples/`: the scripts for exported numbers run here, in Python and in R, and both give the exported result.
 
 use crate::common::Home;
 use crate::common::needs::{self, PYTHON};
@@ -22,7 +22,7 @@ fn exported() -> Home {
     home
 }
 
-/// `depth 1: the second is 0.667 times as fast`, reckoned from the same lines.
+/// Computes `depth 1: the second is 0.667 times as fast` from the same lines.
 fn expected(home: &Home) -> Vec<String> {
     let lines = std::fs::read_to_string(home.work().join("runs.ndjson")).unwrap();
     let mut logs: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
@@ -58,7 +58,7 @@ fn the_notebook_runs() {
         return;
     }
     let home = exported();
-    // As a notebook would, without one: its cells of code, in order.
+    // Like a notebook, but without one: its code cells, in order.
     let notebook: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(example("levels.ipynb")).unwrap()).unwrap();
     let cells = notebook["cells"].as_array().unwrap().iter().filter(|cell| cell["cell_type"] == "code");

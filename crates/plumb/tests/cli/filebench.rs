@@ -1,4 +1,4 @@
-//! `plumb as filebench` from outside.
+//! `plumb as filebench` end to end.
 
 use super::leftovers::limited;
 use crate::common::Home;
@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// A script over a small set in the working directory.
+/// Returns a script over a small file set in the working directory.
 fn script(before: &str, flowops: &str, after: &str) -> String {
     format!(
         "define fileset name=set,path=.,entries=40,size=4k,dirwidth=8,{before}\n\
@@ -29,7 +29,7 @@ define process name=p { thread name=t,instances=3 {
 run
 ";
 
-/// The ops of a line of the statistics.
+/// Returns the ops in a line of the statistics.
 fn ops(out: &str, name: &str) -> u64 {
     let line = Regex::new(&format!(r"(?m)^{name} +(\d+)ops")).unwrap();
     line.captures(out).unwrap_or_else(|| panic!("no {name} in\n{out}"))[1].parse().unwrap()
@@ -54,8 +54,8 @@ fn files(directory: &Path) -> Vec<u64> {
     paths(directory).iter().map(|path| path.metadata().unwrap().len()).collect()
 }
 
-/// A run that ends when all is done does all of it and counts all of it, in the tool's format; it is stored with its
-/// statistics, and the copies are as long as their originals.
+/// A run that ends when all work is done does and counts all of it, in the tool's format. It is stored with its
+/// statistics, and copies are as long as their originals.
 #[test]
 fn a_copy_is_counted_and_stored() {
     let home = Home::new();
@@ -79,11 +79,11 @@ fn a_copy_is_counted_and_stored() {
     }
     assert_eq!(files(&home.work().join("to")), vec![10240; 30]);
     assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("filebench"), json!(1)]]);
-    // The tree of an earlier run is test data: it is made again.
+    // The tree of an earlier run is test data, so it is replaced.
     home.plumb("as filebench -f copy.f").expect(0);
 }
 
-/// Files appear and go in a set whose state all threads share: what exists on disk is what was counted.
+/// Files are created and deleted in a set that all threads share: the files on disk match the counts.
 #[test]
 fn what_is_counted_is_what_exists() {
     let home = Home::new();
@@ -96,9 +96,9 @@ fn what_is_counted_is_what_exists() {
     assert_eq!(files(&home.work().join("set")).len(), files_before(&said.out));
 }
 
-/// Files that a set had before its run.
+/// Returns the number of files that a set had before its run.
 fn files_before(out: &str) -> usize {
-    // Half of 40, each by chance: the same in each run, because the seed is.
+    // Half of 40, each by chance: the same in each run, because the seed is fixed.
     assert!(out.contains("set populated: 40 files"), "{out}");
     let home = Home::new();
     let flowops = "flowop delay name=d,value=0\nflowop finishoncount name=f,value=1,target=d";
@@ -107,7 +107,7 @@ fn files_before(out: &str) -> usize {
     files(&home.work().join("set")).len()
 }
 
-/// Where a set has no file left, the run ends, says so, and keeps what it measured.
+/// If a set has no file left, the run ends with a message, and keeps its measurements.
 #[test]
 fn an_exhausted_set_keeps_what_was_measured() {
     let home = Home::new();
@@ -117,7 +117,7 @@ fn an_exhausted_set_keeps_what_was_measured() {
     assert_eq!(ops(&said.out, "c"), 40);
 }
 
-/// Threads wait for each other: what one gives, the other takes, and neither gets ahead of its room.
+/// Threads wait for each other: one consumes what the other produces, and neither exceeds the limit.
 #[test]
 fn threads_meet() {
     let home = Home::new();
@@ -136,11 +136,11 @@ fn threads_meet() {
     assert_eq!(ops(&said.out, "take"), 3);
     let posted = ops(&said.out, "post");
     assert!((15..=26).contains(&posted), "3 × 5 are taken, and at most 10 are ahead: {posted}");
-    // Who wakes leaves a sleeper a second to lie down: nobody hears an earlier call.
+    // The waker gives the sleeper a second to start waiting, because an earlier wake-up is lost.
     assert!((1..=3).contains(&ops(&said.out, "r")), "{}", said.out);
 }
 
-/// Errors have a place and a code; nothing is made.
+/// Errors have a place and an exit code, and create nothing.
 #[test]
 fn errors_run_nothing() {
     let home = Home::new();
@@ -159,7 +159,7 @@ fn errors_run_nothing() {
     home.plumb("as filebench -f none.f --run 1").expect(0);
 }
 
-/// A directory that holds anything but a file set's names is never removed.
+/// A directory that contains anything besides a file set's names is never removed.
 #[test]
 fn foreign_directories_are_kept() {
     let home = Home::new();
@@ -169,7 +169,7 @@ fn foreign_directories_are_kept() {
     std::fs::write(&precious, "precious").unwrap();
     home.plumb("as filebench -f s.f").expect(5).complains(&["thesis", "PLUMB_ALLOW="]);
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
-    // Photographs by date have numbers for names, too.
+    // A user's dated photographs can also have numeric names.
     std::fs::remove_file(&precious).unwrap();
     let photograph = home.work().join("set/20240131/00012345");
     std::fs::create_dir(photograph.parent().unwrap()).unwrap();
@@ -189,7 +189,7 @@ fn programs_need_permission() {
     assert!(home.work().join("made").exists());
 }
 
-/// Every workload that comes with Plumb runs, scaled to a second.
+/// Every built-in workload runs, scaled to a second.
 #[test]
 fn personalities_run() {
     let home = Home::new();
@@ -219,7 +219,7 @@ fn first_word(line: &str) -> &str {
     line.split_whitespace().next().unwrap_or("")
 }
 
-/// Snapshots come while the run goes on, with histograms where the script asks for them, and flowops print what they say.
+/// Snapshots are printed during the run, with histograms if the script asks for them, and flowops print their text.
 #[test]
 fn snapshots_are_printed() {
     let home = Home::new();
@@ -233,8 +233,7 @@ fn snapshots_are_printed() {
     assert!(said.out.contains(": hello"), "{}", said.out);
 }
 
-/// What is written without waiting goes to its file, and to no other: the next file that is opened gets the same
-/// descriptor, and stays empty.
+/// Asynchronous writes go to their own file: the next opened file gets the same descriptor, and stays empty.
 #[test]
 fn closed_files_have_no_writes_in_flight() {
     let home = Home::new();
@@ -253,12 +252,12 @@ fn closed_files_have_no_writes_in_flight() {
     let said = home.plumb("as filebench -f aio.f").expect(0);
     assert_eq!((ops(&said.out, "create"), ops(&said.out, "write")), (400, 401 * 8));
     assert_eq!(files(&home.work().join("empty")), vec![0; 400]);
-    // Two flowops of one name have two lines, the last one first.
+    // Two flowops with the same name have two lines, the last one first.
     let counts: Vec<&str> = said.out.lines().filter(|line| line.starts_with("close ")).collect();
     assert!(counts.len() == 2 && counts[0].contains(" 400ops") && counts[1].contains(" 401ops"), "{counts:?}");
 }
 
-/// A write that nobody waited for, and that failed, ends the run as any other does.
+/// A failed write that no flowop waited for ends the run like any other failure.
 #[test]
 fn lost_writes_are_errors() {
     let home = Home::new();
@@ -276,8 +275,8 @@ fn lost_writes_are_errors() {
     }
 }
 
-/// A set that is reused is completed, and what is as it should be stays; a set that is trusted is not touched. Neither
-/// follows a link, nor writes to a file with a second name.
+/// A reused set is completed, and its valid files stay; a trusted set is not touched. Neither follows a link, nor
+/// writes to a file with a second name.
 #[test]
 fn sets_are_reused() {
     let home = Home::new();
@@ -314,8 +313,8 @@ fn sets_are_reused() {
     assert_ne!(std::fs::read(&all[0]).unwrap(), [7; 4096], "it is made again");
 }
 
-// Protects: threads that keep many files open, as Filebench's oltp, share the process's limit of open files: they keep fewer
-// then, and the result says so.
+// Protects: threads that keep many files open, as Filebench's oltp, share the process's limit of open files: they then
+// keep fewer open, and the result says so.
 #[test]
 fn threads_share_the_limit_of_open_files() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Jobs of fio that fail: the code counts them, machine output stays whole, and what the others did is kept.
+//! Failing fio jobs: the exit code counts them, machine output stays complete, and the results of the others are kept.
 
 use crate::common::disks::Mounted;
 use crate::common::needs::{is_root, root_and};
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// A device on which every write fails.
 const FULL: &str = "--filename=/dev/full --rw=write --size=64k --bs=4k --plumb-allow=/dev/full";
 
-/// A job that does 256 reads of nothing.
+/// A job that does 256 reads without a device.
 const GOOD: &str = "--name=good --ioengine=null --rw=read --size=1m --bs=4k";
 
 const ENOENT: u64 = 2;
@@ -23,7 +23,7 @@ fn json(home: &Home, words: &str, code: i32) -> (Value, Said) {
     (said.json(), said)
 }
 
-/// Name, error and ops of each job.
+/// Returns name, error and ops of each job.
 fn jobs(root: &Value) -> Vec<(String, u64, u64)> {
     let of = |job: &Value| {
         let ops = ["read", "write"].iter().map(|kind| job[kind]["total_ios"].as_u64().unwrap()).sum();
@@ -41,7 +41,7 @@ fn failed(name: &str, error: u64) -> (String, u64, u64) {
     (name.to_owned(), error, 0)
 }
 
-/// A job whose only op failed, which fio counts.
+/// A job whose only op failed; fio counts it.
 fn failed_in_op(name: &str, error: u64) -> (String, u64, u64) {
     (name.to_owned(), error, 1)
 }
@@ -63,7 +63,7 @@ fn the_code_is_the_number_of_jobs_that_failed() {
     said.complains(&["one: pid=", "two: pid=", "err=28"]);
 }
 
-/// A worker's error is told alike, whatever the worker is.
+/// A worker's error is reported the same way for every kind of worker.
 #[test]
 fn a_failed_op_is_told_on_standard_error_and_the_document_is_whole() {
     for run_as in ["", "--thread"] {
@@ -88,7 +88,7 @@ fn pages_and_lines_name_the_error_too() {
     assert_eq!(errors, [Some("28"), Some("0")], "{lines}");
 }
 
-/// fio passes over its usual errors, of which a full disk is none, or over those that are listed.
+/// fio ignores its default errors, which exclude a full disk, or those that are listed.
 #[test]
 fn errors_that_are_passed_over_fail_nobody_and_are_counted() {
     let home = Home::new();
@@ -106,7 +106,7 @@ fn a_file_that_may_not_be_read_fails_its_job() {
     let home = Home::new();
     let path = home.file("secret", &"x".repeat(64 << 10));
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
-    // Root may read anything: its job is made somebody else's.
+    // Root can read anything, so its job runs as another user.
     let user = if is_root() { "--uid=65534" } else { "" };
     let words = format!("--name=bad --filename={} --rw=read --size=64k {user} {GOOD}", path.display());
     let (root, said) = json(&home, &words, 1);
@@ -126,7 +126,7 @@ fn a_file_system_that_is_too_small_fails_its_job() {
     said.complains(&["use another file system"]);
 }
 
-/// Whoever looks at the number wants the system's, and the others do not wait.
+/// Scripts that check the number expect the system's error, and the other jobs do not wait.
 #[test]
 fn an_address_that_is_taken_fails_its_job() {
     let home = Home::new();
@@ -138,7 +138,7 @@ fn an_address_that_is_taken_fails_its_job() {
     said.complains(&["Address already in use"]);
 }
 
-/// Workers of a job are processes, and the kernel may take one of them.
+/// Workers of a job are processes, and the kernel may kill one of them.
 #[test]
 fn a_killed_worker_is_a_failed_job_and_the_other_goes_on() {
     let home = Home::new();
@@ -160,7 +160,7 @@ fn a_killed_worker_is_a_failed_job_and_the_other_goes_on() {
     assert!(all[1].1 != 0 && (1..150).contains(&all[1].2), "what it did before is kept: {all:?}");
 }
 
-/// The store has the failed run, with what failed and what the others did.
+/// The store contains the failed run, with the failure and the results of the others.
 #[test]
 fn a_run_with_a_failed_job_is_stored() {
     let home = Home::new();
@@ -189,7 +189,7 @@ fn an_interrupted_job_tells_what_it_did() {
     }
 }
 
-/// Whoever reads the output must not take an error for a result.
+/// Scripts must not mistake an error for a result.
 #[test]
 fn jobs_that_are_not_understood_print_nothing_but_why() {
     let home = Home::new();

@@ -1,9 +1,9 @@
-//! Jobs of fio as they are written, run from the job file to the result: each shows what one kind of job must do.
+//! fio jobs as users write them, from the job file to the result: each test shows one kind of job.
 
 use crate::common::{Home, Said};
 use serde_json::Value;
 
-/// Runs a job file of this text, and gives its JSON.
+/// Runs a job file with this text, and returns its JSON.
 fn run(home: &Home, text: &str, code: i32) -> (Value, Said) {
     std::fs::write(home.work().join("job.fio"), text).unwrap();
     let said = home.plumb("as fio job.fio --output-format=json --output=out.json").expect(code);
@@ -11,13 +11,13 @@ fn run(home: &Home, text: &str, code: i32) -> (Value, Said) {
     (plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}")), said)
 }
 
-/// Ops of each job in one direction.
+/// Returns the ops of each job in one direction.
 fn ops(root: &Value, direction: &str) -> Vec<u64> {
     let jobs = root["jobs"].as_array().unwrap();
     jobs.iter().map(|job| job[direction]["total_ios"].as_u64().unwrap()).collect()
 }
 
-/// Nobody lays such files out: what makes them has no other length than its ops count for.
+/// These engines create the files themselves, so nothing is laid out, and the length is only the number of ops.
 #[test]
 fn calls_on_names_are_one_op_a_file() {
     let home = Home::new();
@@ -31,7 +31,7 @@ fn calls_on_names_are_one_op_a_file() {
     assert!(!there("e.0.0") && !there("f.0.0"), "what is deleted is gone");
 }
 
-/// Whoever writes leaves how far it came, also when all went well: another job verifies by it.
+/// A writer saves its progress even after success, so that another job can verify up to it.
 #[test]
 fn a_verify_state_is_kept_by_the_writer_and_loaded_by_the_reader() {
     let home = Home::new();
@@ -46,7 +46,7 @@ fn a_verify_state_is_kept_by_the_writer_and_loaded_by_the_reader() {
     assert!(!home.work().join("local-job-0-verify.state").exists(), "not where it is not wanted");
 }
 
-/// A receiver waits for its sender, however long that takes: its time begins when the sender is there.
+/// A receiver waits for its sender as long as needed: its time begins when the sender is connected.
 #[test]
 fn the_time_of_a_receiver_begins_with_its_sender() {
     let home = Home::new();
@@ -56,8 +56,8 @@ fn the_time_of_a_receiver_begins_with_its_sender() {
     assert_eq!((ops(&root, "read"), ops(&root, "write")), (vec![16, 0], vec![0, 16]));
 }
 
-/// Protects: a log is replayed onto the files of a job of its own name, and onto others only where they were named: bytes that
-/// nothing tells from somebody's data stay, whoever made them.
+/// Protects: a log is replayed onto the files of a job with the same name, and onto others only if they were named.
+/// Bytes that look like user data are kept, whoever created them.
 #[test]
 fn a_log_is_no_permission_to_overwrite_what_it_names() {
     let home = Home::new();
@@ -84,7 +84,7 @@ fn a_log_is_no_permission_to_overwrite_what_it_names() {
     assert_ne!(std::fs::read(&made).unwrap(), ours, "the job's own files");
 }
 
-/// Protects: the histogram and the log of latencies are of the same readings of the clock, to the nanosecond.
+/// Protects: the histogram and the latency log use the same clock readings, to the nanosecond.
 #[test]
 fn histogram_and_log_agree_to_the_nanosecond() {
     let home = Home::new();
@@ -113,8 +113,8 @@ fn histogram_and_log_agree_to_the_nanosecond() {
     }
 }
 
-/// Protects: the test of act has a slice for each hour of it, fails where a whole hour is too slow, and its table is no part
-/// of a document. A simulated disk takes no time, and is always as slow.
+/// Protects: the act test has a slice for each of its hours, fails if a whole hour is too slow, and keeps its table out
+/// of JSON documents. A simulated disk takes no real time and is always equally slow.
 #[test]
 fn a_device_is_certified_hour_by_hour() {
     let home = Home::new();
@@ -127,12 +127,12 @@ fn a_device_is_certified_hour_by_hour() {
     let written = std::fs::read_to_string(home.work().join("out.json")).unwrap();
     let root: Value = plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
     assert!(ops(&root, "read").iter().sum::<u64>() > 0 && root["jobs"][0]["jobname"] == "act-read-sim:hdd");
-    // As in fio, what is left of an hour is only told.
+    // As in fio, the rest of an hour is printed but not judged.
     let short = home.plumb(&format!("{words} --test-duration=60")).expect(0);
     assert!(short.out.contains("device(s): FAILED"), "{}", short.out);
 }
 
-/// Shares are kept from the first op on: a job that is ready a moment before the others does not run ahead.
+/// Shares are kept from the first op on: a job that is ready early does not run ahead.
 #[test]
 fn the_jobs_of_a_flow_keep_to_their_weights() {
     let home = Home::new();
@@ -143,8 +143,8 @@ fn the_jobs_of_a_flow_keep_to_their_weights() {
     assert!((0.08..0.12).contains(&share), "{started:?}");
 }
 
-/// Protects jobs of gcsfuse and others: fio makes the directories of its own file names, below `directory=`, which must
-/// be there, or the working directory.
+/// Protects jobs of gcsfuse and others: fio creates the directories of its own file names, below `directory=`, which
+/// must exist, or the working directory.
 #[test]
 fn directories_of_file_names_are_made() {
     let home = Home::new();
@@ -168,7 +168,7 @@ fn directories_of_file_names_are_made() {
     assert!(!outside.path().join("no").exists(), "it is neither below `directory=` nor below the working directory");
 }
 
-/// Protects scripts that read the output of `exec_prerun`: one file a job for any `numjobs`, as with fio.
+/// Protects scripts that read the output of `exec_prerun`: one file per job for any `numjobs`, as in fio.
 #[test]
 fn commands_of_copies_write_to_the_file_of_their_job() {
     let home = Home::new();

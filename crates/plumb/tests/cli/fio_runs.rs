@@ -1,4 +1,4 @@
-//! `plumb as fio` runs jobs: what it prints, what it leaves behind, and how it ends.
+//! `plumb as fio` runs jobs: its output, its files, and its exit codes.
 
 use crate::common::{Home, Said};
 use serde_json::Value;
@@ -7,12 +7,12 @@ fn fio(home: &Home, words: &str) -> Said {
     home.plumb(&format!("as fio {words}"))
 }
 
-/// Standard output as one JSON document: nothing else may be there.
+/// Parses standard output as a single JSON document; anything else in it is an error.
 fn document(said: &Said) -> Value {
     plumb_document::json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
 }
 
-/// Numbers differ from run to run; the words around them do not.
+/// Masks numbers, which differ from run to run; the words around them do not.
 fn masked(text: &str) -> String {
     let mut masked = String::new();
     for c in text.chars() {
@@ -25,11 +25,11 @@ fn masked(text: &str) -> String {
     masked
 }
 
-/// Scripts look at the code, at standard error, and cut the text apart.
+/// Scripts look at the exit code and standard error, and parse the text.
 #[test]
 fn a_job_runs_and_is_told_as_fio_tells_it() {
     let home = Home::new();
-    // On a busy machine Plumb says so in a line of its own, unless told not to.
+    // On a busy machine Plumb prints an extra line, unless it is disabled.
     let said = fio(&home, "--plumb-quiet --name=x --size=1m --rw=randread --bs=4k").expect(0);
     assert_eq!(said.err, "", "scripts take words on standard error for a failure");
     let lines: Vec<String> = said.out.lines().map(masked).collect();
@@ -79,7 +79,7 @@ fn copies_and_groups_are_told_as_asked() {
     assert_eq!((jobs.len(), jobs[0]["read"]["total_ios"].as_u64()), (1, Some(768)));
 }
 
-/// A minute of a disk is simulated at once, and the same words give the same numbers.
+/// A minute of a disk is simulated at once, and the same command gives the same numbers.
 #[test]
 fn jobs_run_on_simulated_devices() {
     let home = Home::new();
@@ -107,7 +107,7 @@ fn jobs_run_on_simulated_devices() {
     assert!(said.err.contains("`c`: programs and CPU load take real time"), "{}", said.err);
 }
 
-/// What makes no I/O is reported like any job, in the order of the jobs, and named by its group.
+/// A job without I/O is reported like any job, in the order of the jobs, and named by its group.
 #[test]
 fn companions_are_reported_as_jobs() {
     let home = Home::new();
@@ -125,7 +125,7 @@ fn companions_are_reported_as_jobs() {
     assert!(failed.err.contains("the program ended with status 1"), "{}", failed.err);
 }
 
-/// Pauses, goals and flows are those of real time: a busy pause passes, a depth is found, shares are kept.
+/// Pauses, targets and flows behave as in real time: a busy pause passes, a depth is found, shares are kept.
 #[test]
 fn paces_run_in_virtual_time() {
     let home = Home::new();
@@ -146,7 +146,7 @@ fn paces_run_in_virtual_time() {
     assert!((7.5..8.5).contains(&ratio), "{ratio}");
 }
 
-/// Results so far are documents of their own.
+/// Intermediate results are separate documents.
 #[test]
 fn results_so_far_are_valid() {
     let home = Home::new();
@@ -182,15 +182,15 @@ fn logs_have_fio_s_names_and_columns() {
     assert_eq!(lines.filter(|line| line.contains(" read ") || line.contains(" write ")).count(), 256);
 }
 
-/// A recording by `write_iolog` without its first line and its times.
+/// Returns a recording by `write_iolog` without its first line and its times.
 fn recorded(home: &Home, words: &str) -> Vec<String> {
     fio(home, &format!("--name=t --size=32k --bs=4k --write_iolog=io.log {words}")).expect(0);
     let text = std::fs::read_to_string(home.work().join("io.log")).unwrap();
     text.lines().skip(1).filter_map(|line| line.split_once(' ')).map(|(_, line)| line.to_owned()).collect()
 }
 
-/// fio 3.42's own lines: a flush has the offset of the op before it, and files are opened and closed where the job gets to
-/// them.
+/// fio 3.42's own lines: a flush has the offset of the op before it, and files are opened and closed at the job's
+/// position in the sequence.
 #[test]
 fn recordings_have_fio_s_lines_of_flushes_and_of_files() {
     let home = Home::new();
@@ -212,7 +212,7 @@ fn recordings_have_fio_s_lines_of_flushes_and_of_files() {
         ["t.0.0 sync 12288 0"],
         "and none as the loop begins"
     );
-    // A range of a file in which nothing was written is nothing to do, and has its line.
+    // A file range without writes needs no flush, but has its line.
     let ranges: Vec<String> = ["0", "4096", "8192", "4096"].map(|at| format!("t.0.2 sync_file_range {at} 0")).into();
     assert_eq!(flushes("--rw=write --nrfiles=3 --size=36k --sync_file_range=write:2"), ranges);
     assert_eq!(flushes("--rw=write --end_syncfs=1 --ioengine=sync"), [". syncfs 28672 0"]);
@@ -235,12 +235,12 @@ fn recordings_have_fio_s_lines_of_flushes_and_of_files() {
         "add0 open0 write0 write0 close0 open0 read0 read0 close0 open0 write0 write0 close0 open0 read0 read0 close0"
     );
     assert_eq!(files("--rw=read --bs=16k --nrfiles=2 --number_ios=1"), "add0 add1 open0 read0 close0");
-    // What was recorded can be replayed, flushes of no known range included.
+    // A recording can be replayed, including flushes without a known range.
     recorded(&home, "--rw=write --sync_file_range=write:3");
     fio(&home, "--name=again --read_iolog=io.log --filename=t.0.0").expect(0);
 }
 
-/// Ops of one submission complete in any order; a recording has them as they were drawn, run after run.
+/// Ops of one submission complete in any order; a recording has them in the order of submission, in every run.
 #[test]
 fn a_recording_is_in_the_order_of_the_draws() {
     let home = Home::new();
@@ -278,7 +278,7 @@ fn a_job_that_only_verifies_counts_what_it_does_not_write() {
         assert_eq!(one[figure].as_u64(), Some(256), "{one}");
     }
     assert_eq!((write["io_bytes"].as_u64(), write["runtime"].as_u64()), (Some(1 << 20), Some(0)));
-    // Without `verify`, nothing is written either: fio draws the writes and that is all.
+    // Without `verify`, nothing is written either: fio only draws the writes.
     let before = std::fs::read(home.work().join("v.0.0")).unwrap();
     let words = "--output-format=json --name=v --size=1m --bs=4k --rw=write --verify_only";
     let root = document(&fio(&home, words).expect(0));
@@ -299,7 +299,7 @@ fn a_queue_writes_as_much_as_was_asked_for_before_it_verifies() {
     }
 }
 
-/// The file grows by `size` with each run, as with fio: 1, 2, 3 MiB.
+/// As in fio, the file grows by `size` with each run: 1, 2, 3 MiB.
 #[test]
 fn appending_goes_on_where_the_file_ended() {
     let home = Home::new();
@@ -312,7 +312,7 @@ fn appending_goes_on_where_the_file_ended() {
     }
 }
 
-/// What is said by mistake must not take the machine's memory: an error with its place, and fio's code.
+/// A mistyped count must not exhaust memory: it is an error with its place, and fio's exit code.
 #[test]
 fn counts_without_end_are_refused_before_they_take_memory() {
     let home = Home::new();
@@ -324,7 +324,7 @@ fn counts_without_end_are_refused_before_they_take_memory() {
     fio(&home, long).expect(0);
 }
 
-/// fio names the files of a recording also where nothing was done with them.
+/// fio names the files of a recording even if nothing was done with them.
 #[test]
 fn recordings_of_nothing_name_the_files_that_were_said() {
     let home = Home::new();
@@ -335,7 +335,7 @@ fn recordings_of_nothing_name_the_files_that_were_said() {
     assert_eq!(ops, ["x", "y"], "{recording}");
 }
 
-/// A trigger ends the run, and what was done is told.
+/// A trigger ends the run, and the results so far are printed.
 #[test]
 fn a_trigger_runs_its_command_and_ends_the_jobs() {
     let home = Home::new();
@@ -346,7 +346,7 @@ fn a_trigger_runs_its_command_and_ends_the_jobs() {
     assert!(document(&said)["jobs"][0]["read"]["runtime"].as_u64().unwrap() < 20_000);
 }
 
-/// Protects: a log that was stored compressed gives the lines that it would have had.
+/// Protects: a compressed log gives the same lines as an uncompressed one.
 #[test]
 fn a_stored_log_is_printed_again() {
     let home = Home::new();
@@ -359,7 +359,8 @@ fn a_stored_log_is_printed_again() {
     fio(&home, "--inflate-log=missing").expect(1).complains(&["--inflate-log=missing: No such file"]);
 }
 
-/// Protects: what fio's tests read of `--debug`: the seeds, which follow from the job's own, and the offset of each op.
+/// Protects: the parts of `--debug` that fio's tests read: the seeds, derived from the job's own, and the offset of
+/// each op.
 #[test]
 fn debug_tells_seeds_and_ops() {
     let home = Home::new();
@@ -368,14 +369,14 @@ fn debug_tells_seeds_and_ops() {
     let lines = |word: &str| said.out.lines().filter(|line| line.contains(word)).count();
     assert_eq!((lines("rand_seeds["), lines("complete: io_u"), lines("queue: io_u")), (24, 4, 4), "{}", said.out);
     assert!(said.out.contains("off=0x3000,len=0x1000,ddir=1,file=x.0.0"), "{}", said.out);
-    // fio 3.42 says this of its own seed.
+    // fio 3.42 prints this for its own seed.
     assert!(said.out.contains("rand_seeds[6]=6803328749335347343"), "{}", said.out);
     let json = fio(&home, &format!("{job} --output-format=json")).expect(0).complains(&["rand_seeds[23]="]);
     document(&json);
 }
 
-/// Protects: with `--compat=strict`, places along a curve are those of fio 3.42, whatever the number of blocks; and where
-/// its hash reaches every block, they are in any case.
+/// Protects: with `--compat=strict`, offsets along a curve are those of fio 3.42, for any number of blocks. If its hash
+/// reaches every block, they are the same without the option.
 #[test]
 fn curves_are_fio_s_where_that_is_asked_for() {
     let home = Home::new();
@@ -393,7 +394,7 @@ fn curves_are_fio_s_where_that_is_asked_for() {
     assert_eq!(pareto, [21_454_848, 10_563_584, 466_944]);
 }
 
-/// Protects: fio's tests of itself and the idle processors have their words, codes and places.
+/// Protects: fio's self-tests and idle statistics have their text, exit codes and positions.
 #[test]
 fn own_code_is_measured() {
     let home = Home::new();

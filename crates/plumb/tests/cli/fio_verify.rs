@@ -1,5 +1,5 @@
-//! What fio wrote verifies here, and what was written here verifies with fio; damage is found by both, at the same place
-//! and with the same exit code.
+//! Data written by fio verifies here, and data written here verifies with fio. Both detect corruption at the same
+//! offset and with the same exit code.
 
 use crate::common::{Home, needs};
 use std::collections::BTreeSet;
@@ -28,19 +28,19 @@ const METHODS: [&str; 18] = [
     "null",
 ];
 
-/// How many of them see a byte that is not what it was, at least: meta looks at headers only, null never, and sha512 not
-/// before fio 3.39.
+/// Minimum number of methods that detect a changed byte: meta only checks headers, null never detects anything, and
+/// sha512 does not before fio 3.39.
 const SEEING: i32 = 15;
 
-/// The first version with today's stamps. Offsets are drawn from other seeds since then, too.
+/// The first version with the current headers. It also draws offsets from other seeds.
 const STAMPS_OF_TODAY: (u32, u32) = (3, 41);
 
-/// How blocks are written, and what more is said where they are written and where they are only read.
+/// A way of writing blocks, with extra options for writing and for reading only.
 struct Way {
     words: &'static str,
     written: &'static str,
     read: &'static str,
-    /// It leaves blocks out, so that both must draw the same.
+    /// Skips blocks, so both must draw the same offsets.
     in_part: bool,
 }
 
@@ -51,7 +51,7 @@ const fn way(words: &'static str) -> Way {
 const WAYS: [Way; 11] = [
     way("--rw=write --bs=4k"),
     way("--rw=randwrite --bs=4k --direct=1"),
-    // Unless errors are fatal, fio forgets those of all stamps of a read but its last.
+    // Unless errors are fatal, fio keeps only the error of the last header of a read.
     way("--rw=randwrite --bsrange=4k-16k --verify_fatal=1"),
     way("--rw=randwrite --bs=8k --verify_interval=2k --verify_offset=1000 --verify_fatal=1"),
     way("--rw=randwrite --bs=4k --ioengine=io_uring --iodepth=16"),
@@ -59,7 +59,7 @@ const WAYS: [Way; 11] = [
     way("--rw=randwrite --bs=4k --verify_pattern=0xabcd%o"),
     Way { in_part: true, ..way("--rw=randrw --bs=4k --rwmixread=30") },
     way("--rw=randwrite --bs=4k --verify_async=2"),
-    // fio reads nothing back where it only reads and has a backlog.
+    // fio reads nothing back if a read-only job has a backlog.
     Way { written: "--verify_backlog=7", ..way("--rw=randwrite --bs=4k") },
     Way { written: "--do_verify=0", read: "--verify_dump=1", ..way("--rw=randwrite --bs=4k --numjobs=2") },
 ];
@@ -70,14 +70,14 @@ enum Tool {
     Plumb,
 }
 
-/// How a command ended, and where it found what is wrong: file and offset.
+/// The exit code of a command, and the detected corruption: file and offset.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     code: i32,
     wrong: BTreeSet<(String, u64)>,
 }
 
-/// Runs a job a method in `dir`.
+/// Runs one job per method in `dir`.
 fn run(home: &Home, dir: &Path, tool: Tool, words: &[&str]) -> (Found, String) {
     let mut command = match tool {
         Tool::Fio => Command::new("fio"),
@@ -107,7 +107,7 @@ fn place(text: &str, between: &str) -> Option<(String, u64)> {
     Some((file.rsplit('/').next()?.to_owned(), offset))
 }
 
-/// The version of fio that is there, as two numbers.
+/// Returns the version of the installed fio as two numbers.
 fn fio_version() -> Option<(u32, u32)> {
     let output = Command::new("fio").arg("--version").output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -115,7 +115,7 @@ fn fio_version() -> Option<(u32, u32)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-/// Changes one byte of the first file of each method: behind every stamp of its block.
+/// Changes one byte in the first file of each method, after every header of its block.
 fn damage(dir: &Path) {
     const BLOCK: usize = 4096;
     for method in METHODS {
@@ -128,7 +128,7 @@ fn damage(dir: &Path) {
     }
 }
 
-/// `writer` writes, both read; then both look for one byte a file that has changed.
+/// Lets `writer` write and both read; then both look for one changed byte per file.
 fn both_agree(home: &Home, dir: &Path, writer: Tool, way: &Way) {
     std::fs::create_dir(dir).unwrap();
     let (written, text) = run(home, dir, writer, &[way.words, way.written]);
@@ -143,7 +143,7 @@ fn both_agree(home: &Home, dir: &Path, writer: Tool, way: &Way) {
     let [(by_fio, _), (by_plumb, text)] = [Tool::Fio, Tool::Plumb].map(|reader| {
         let (mut found, text) = run(home, dir, reader, &reading);
         if several {
-            // fio takes the place from a header, which this method does not have.
+            // fio takes the offset from a header, which this method does not have.
             found.wrong = found
                 .wrong
                 .into_iter()
@@ -153,7 +153,7 @@ fn both_agree(home: &Home, dir: &Path, writer: Tool, way: &Way) {
         (found, text)
     });
     assert_eq!(by_fio, by_plumb, "{writer:?} wrote {}, one byte a file was changed: {text}", way.words);
-    // What was left out is not read back, be it damaged or not.
+    // Skipped blocks are not read back, whether damaged or not.
     let least = if way.in_part { 1 } else { SEEING };
     assert!(by_plumb.code >= least, "{writer:?} {}: {text}", way.words);
 }

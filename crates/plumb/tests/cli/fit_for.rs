@@ -7,8 +7,8 @@ fn fit(home: &Home, line: &str, code: i32) -> Value {
     home.plumb(&format!("fit-for {line} --json")).expect(code).json()
 }
 
-// Protects: the answer, its exit code, the number with its limit and the limit's source, on devices that are known to be
-// fast and slow.
+// Protects: the answer, its exit code, the number with its limit and the limit's source, on devices known to be fast
+// and slow.
 #[test]
 fn a_fast_device_is_good_enough_for_etcd_and_a_slow_one_is_not() {
     let home = Home::new();
@@ -19,7 +19,8 @@ fn a_fast_device_is_good_enough_for_etcd_and_a_slow_one_is_not() {
     assert_eq!(fast["limits"][0]["tier"], "device");
     assert!(fast["limits"][0]["hi"].as_f64().unwrap() < 1e7, "{fast:#}");
     assert_eq!(fast["runs"].as_array().unwrap().len(), 6);
-    // Three times as slow, an fdatasync takes about 25 ms: too few of them for a p99, and p50 is above the limit already.
+    // Three times as slow, an fdatasync takes about 25 ms: there are too few for a p99, and p50 alone exceeds the
+    // limit.
     let slow = fit(&home, "etcd sim:hdd?slow=200%", 1);
     assert_eq!((&slow["answer"], &slow["limits"][0]["answer"]), (&Value::from("no"), &Value::from("no")), "{slow:#}");
     home.plumb("fit-for etcd sim:hdd?slow=200%").expect(1).says(&["No: sim:hdd?slow=200% is not good enough for etcd"]);
@@ -27,7 +28,8 @@ fn a_fast_device_is_good_enough_for_etcd_and_a_slow_one_is_not() {
     assert_eq!(tagged.as_array().unwrap().len(), 24, "{tagged:#}");
 }
 
-// Protects: an interval that covers its limit is neither yes nor no; a limit of one's own is judged like a published one.
+// Protects: an interval that contains its limit is neither yes nor no; a user's own limit is judged like a published
+// one.
 #[test]
 fn an_interval_that_covers_the_limit_is_borderline() {
     let home = Home::new();
@@ -46,7 +48,7 @@ fn an_interval_that_covers_the_limit_is_borderline() {
     assert_eq!(with(lo * 0.9, 0), "yes");
 }
 
-// Protects: a number that memory gave is no answer about a device, whichever side of the limit it is on.
+// Protects: a number from memory does not judge a device, on either side of the limit.
 #[test]
 fn numbers_of_memory_are_refused() {
     let home = Home::new();
@@ -58,7 +60,7 @@ fn numbers_of_memory_are_refused() {
     assert!(!refused["refused_because"].as_array().unwrap().is_empty(), "{refused:#}");
 }
 
-// Protects: every use runs; those without a published limit have numbers and neither yes nor no.
+// Protects: every use runs; those without a published limit report numbers and no verdict.
 #[test]
 fn every_use_runs_and_only_limits_give_answers() {
     let home = Home::new();
@@ -82,7 +84,7 @@ fn every_use_runs_and_only_limits_give_answers() {
     }
     home.plumb("fit-for --list").expect(0).says(&["etcd", "wal/fdatasync.lat.p99 < 10ms", "no published limit"]);
     home.plumb("fit-for").expect(0).says(&["etcd", "mysql"]);
-    // It is said before the first number.
+    // This is printed before the first number.
     home.plumb("fit-for mysql sim:nvme --runs 3")
         .expect(0)
         .complains(&["note: nobody has published a limit for mysql"]);
@@ -92,7 +94,7 @@ fn every_use_runs_and_only_limits_give_answers() {
     home.with(["fit-for", "video", "sim:ssd", "--limit", "nowhere/read.bw > 1MB/s"]).expect(2).complains(&["nowhere"]);
 }
 
-// Protects: people find what there is, and where its numbers come from.
+// Protects: users find the available workloads, and the sources of their limits.
 #[test]
 fn workloads_are_listed_and_explained() {
     let home = Home::new();

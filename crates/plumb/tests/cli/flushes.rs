@@ -1,23 +1,24 @@
-//! Which commands' writes wait for the device, of all tools: a flush that no clock sees makes no rate the device's.
+//! The durability of writes in all tools: an untimed flush does not turn memory speed into a device's rate.
 
 use crate::common::{Home, findings, needs};
 use serde_json::Value;
 use std::process::Command;
 
-/// What a command's writes do before its clock stops.
+/// The state of a command's writes when its clock stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Clock {
-    /// Flushes all of them.
+    /// All have been flushed.
     Flushes,
-    /// Leaves them in memory, and a flush behind it declares nothing.
+    /// They are in memory; a later flush does not count as a declaration.
     Leaves,
-    /// Leaves them in memory, and nothing ever flushes them: that is declared.
+    /// They are in memory and never flushed, which is declared.
     Declares,
 }
 
 use Clock::{Declares, Flushes, Leaves};
 
-/// Commands, how they end, and what their first phase that writes does. Sources: the tools' own, under strace.
+/// Commands, their exit codes, and the state of the writes of their first writing phase. Source: the tools' own
+/// behaviour under strace.
 const TABLE: &[(&str, i32, Clock)] = &[
     ("iozone -s 4m -r 64k -i 0", 0, Leaves),
     ("iozone -s 4m -r 64k -i 0 -e", 0, Flushes),
@@ -47,7 +48,7 @@ const TABLE: &[(&str, i32, Clock)] = &[
     ("elbencho -w -s 4m -b 64k --sync out", 0, Leaves),
 ];
 
-/// Native programs, the same: what is after their steps, and a phase that flushes outside its clock.
+/// The same for native programs: the steps after their writes, or a phase that flushes outside its clock.
 const NATIVE: &[(&str, &str, Clock)] = &[
     ("", "", Declares),
     ("after = [{ fsync.handle = 0 }]", "", Leaves),
@@ -55,11 +56,11 @@ const NATIVE: &[(&str, &str, Clock)] = &[
     ("after = [{ close.handle = 0 }]", "", Declares),
 ];
 
-/// Another program's sync(2) flushes these writes too, and then their rate is the device's: what is found once in a few runs
-/// is due to the workload.
+/// Another program's sync(2) also flushes these writes, and then their rate is the device's. An outcome that occurs
+/// once in a few runs is due to the workload.
 const ATTEMPTS: usize = 5;
 
-/// Holds in one of a few runs; what the last of them showed is told otherwise.
+/// Must hold in one of a few runs; otherwise the last run's deviation is printed.
 #[track_caller]
 fn assert_clock(name: &str, run: impl Fn() -> Value, clock: Clock) {
     let mut wrong = String::new();
@@ -72,7 +73,7 @@ fn assert_clock(name: &str, run: impl Fn() -> Value, clock: Clock) {
     panic!("{name}: {wrong}");
 }
 
-/// What the result says, where it is not what this clock should give.
+/// Returns the deviation of the result from this clock, if any.
 fn misfit(result: &Value, clock: Clock) -> Option<String> {
     let phases = result["phases"].as_array().unwrap();
     let metrics = phases.iter().map(|phase| &phase["metrics"]["write.bw"]).find(|metric| metric.is_object());
@@ -83,14 +84,14 @@ fn misfit(result: &Value, clock: Clock) -> Option<String> {
     let as_expected = if clock == Flushes {
         !found("fail")
     } else {
-        // On storage that is memory there is nothing to flush to.
+        // On storage in memory, there is nothing to flush to.
         tier != "device" && found("fail") == (clock == Leaves && !in_memory)
     };
     (!as_expected).then(|| format!("tier {tier}, {:#}", result["checks"]))
 }
 
-// Protects: a write that was still in memory when the clock stopped is never the device's rate, whatever is flushed
-// behind the clock; and only a workload that never flushes declares that.
+// Protects: a write that was still in memory when the clock stopped is never the device's rate, even if it is flushed
+// after the clock. Only a workload that never flushes declares this.
 #[test]
 fn a_flush_behind_the_clock_declares_nothing_in_any_tool() {
     for (line, code, clock) in TABLE {
@@ -121,7 +122,7 @@ fn the_same_holds_for_native_programs() {
     }
 }
 
-/// What a program copies lies in another file set, whose file system is flushed at the end of the phase, too.
+/// A program copies to another file set, whose file system is flushed at the end of the phase as well.
 #[test]
 fn copies_are_flushed_where_they_lie() {
     if !needs::tools(&["strace"]) {
@@ -147,10 +148,10 @@ fn copies_are_flushed_where_they_lie() {
             None => strace.env_remove(name),
         };
     }
-    // Whether the numbers are worth anything is another question.
+    // The quality of the numbers does not matter here.
     let said = strace.current_dir(home.work()).output().unwrap();
     let traced = std::fs::read_to_string(home.work().join("trace")).unwrap();
     let flushed = |set: &str| traced.lines().filter(|line| line.contains(&format!("/{set}>"))).count();
-    // Once when they are laid out, and once at the end.
+    // Once after layout, and once at the end.
     assert_eq!((flushed("from"), flushed("to")), (2, 2), "{traced}\n{}", String::from_utf8_lossy(&said.stderr));
 }

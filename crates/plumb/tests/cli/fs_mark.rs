@@ -1,4 +1,4 @@
-//! `plumb as fs_mark` from outside.
+//! `plumb as fs_mark` end to end.
 
 use crate::common::traced::{traced, whole_calls};
 use crate::common::{Home, needs};
@@ -6,7 +6,8 @@ use regex::Regex;
 use serde_json::json;
 use std::process::Command;
 
-/// Protects the whole way: files are made and removed, or stay; each iteration has a line, here and in the log, and a result.
+/// Protects the whole path: files are created and removed, or kept; each iteration has a line, here and in the log, and
+/// a result.
 #[test]
 fn iterations_make_files_and_tell_their_rates() {
     let home = Home::new();
@@ -25,15 +26,15 @@ fn iterations_make_files_and_tell_their_rates() {
     home.plumb("as fs_mark -n 5").expect(1).complains(&["Must specify at least one directory", "Usage: fs_mark"]);
 }
 
-/// The calls of a command on its files, with names cut to their directory.
+/// Returns the calls of a command on its files, with names reduced to their directory.
 fn calls(home: &Home, command: &Command) -> Vec<String> {
     let text =
         traced(home, command, &["-y", "-e", "trace=mkdir,mkdirat,openat,write,fsync,sync,close,unlink,unlinkat"]);
-    // Names have a time and random letters, and each tool has its own descriptors and ways to say the same.
+    // Names contain a time and random letters, and the tools use different descriptors and equivalent calls.
     let name = Regex::new(r"6[0-9a-f]{7}~{8}[0-9A-Z]{24}").unwrap();
     // Ours makes directories relative to their parent.
     let is_numbered = |call: &str| call.contains("out/0") || call.contains("/out>, \"0");
-    // Ours looks at each name before it begins.
+    // Ours inspects each name before it begins.
     let calls = whole_calls(&text).into_iter().map(|(_, call)| call).filter(|call| {
         let is_own = call.starts_with("sync") || name.is_match(call) || is_numbered(call) && call.starts_with("mkdir");
         is_own && !call.contains("O_PATH")

@@ -39,7 +39,7 @@ fn a_candidate_that_leaves_work_behind_does_not_pass() {
     fits(&home, "gate", &settled);
 }
 
-// Protects: who spends the time that a gate asks for, with the options that it names, gets an answer.
+// Protects: a gate without a verdict names the options to run longer, and following them gives a verdict.
 #[test]
 fn what_cannot_be_told_names_options_that_decide() {
     let home = Home::new();
@@ -62,7 +62,7 @@ fn what_is_missing_or_rejected_never_passes() {
     assert!(gate_of_disk["missing"][0].as_str().unwrap().starts_with("random-read read.lat.p99: "), "{gate_of_disk:#}");
     let (code, rate) = gate(&home, "sim:hdd", "sim:hdd", "--time 2s --metrics read.iops");
     assert_eq!((code, &rate["answer"]), (0, &"pass".into()), "{rate:#}");
-    // Half of the reads of the candidate never reach it.
+    // Half of the candidate's reads are answered by a cache.
     let (code, rejected) = gate(&home, "sim:ssd", "sim:ssd?errors=5%", "");
     assert_eq!(
         (code, &rejected["answer"], &rejected["rejected"]),
@@ -110,7 +110,7 @@ fn kept(home: &Home, file: &str) -> Vec<Value> {
     plumb_document::json::from_str(&std::fs::read_to_string(home.work().join(file)).unwrap()).unwrap()
 }
 
-/// The answers that stand with the runs of a file, one for each session of six runs.
+/// Returns the answers stored with the runs in a file, one for each session of six runs.
 fn answers(home: &Home, file: &str) -> Vec<String> {
     let of = |run: &Value| match &run["gated"] {
         gated if gated["suspected"] == true => "suspected".to_owned(),
@@ -121,8 +121,8 @@ fn answers(home: &Home, file: &str) -> Vec<String> {
     all.chunks(6).map(|session| session[0].clone()).collect()
 }
 
-// Protects: a history of too few sessions claims nothing. One of enough suspects a session that is worse, calls a second one a
-// regression, and keeps both: a history without its bad sessions would look calmer than the machine is.
+// Protects: a history of too few sessions makes no claim. A sufficient one suspects a worse session, calls a second one
+// a regression, and keeps both: a history without its bad sessions would look steadier than the machine is.
 #[test]
 fn a_second_session_makes_a_suspected_one_a_regression() {
     let home = Home::new();
@@ -159,7 +159,7 @@ fn a_second_session_makes_a_suspected_one_a_regression() {
     third.says(&["was a regression. It is part of the history"]);
     let answers = answers(&home, "base.json");
     assert_eq!(answers[5..], ["suspected", "regression", "cannot-tell"]);
-    // The file is one of results, and the store takes it.
+    // The file contains results, which the store imports.
     home.plumb("import base.json").expect(0);
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 48);
     let stored = home.plumb("gate --baseline work:random-read --candidate last --json").json();
@@ -170,7 +170,7 @@ fn a_second_session_makes_a_suspected_one_a_regression() {
     );
 }
 
-// Protects: one bad session ends no pipeline, and is part of the history once the next one is not.
+// Protects: a single bad session does not fail a pipeline, and joins the history once the next one is good.
 #[test]
 fn a_session_that_the_next_one_does_not_confirm_is_released() {
     let home = Home::new();
@@ -189,7 +189,7 @@ fn a_session_that_the_next_one_does_not_confirm_is_released() {
     assert_eq!((answers[7].as_str(), answers[8].as_str(), answers.len()), ("none", "suspected", 10));
 }
 
-// Protects: a pull request that is judged by the main branch's history waits for its second session in a file of its own.
+// Protects: a pull request, judged against the main branch's history, keeps its sessions in a separate file.
 #[test]
 fn a_candidate_may_have_a_file_of_its_own() {
     let home = Home::new();
@@ -206,11 +206,11 @@ fn a_candidate_may_have_a_file_of_its_own() {
     own().expect(1);
     assert_eq!(answers(&home, "own.json"), ["suspected", "regression"]);
     assert_eq!(std::fs::read(home.work().join("base.json")).unwrap(), before);
-    // Both sessions at once are as good as one after the other.
+    // Both sessions at once are equivalent to two separate ones.
     home.plumb("gate --baseline base.json --candidate own.json --metrics read.iops --no-store").expect(1);
 }
 
-// Protects: after a change of level, what was before it is no measure of what comes.
+// Protects: after a change of level, earlier sessions are not used for comparison.
 #[test]
 fn only_sessions_since_the_last_change_count() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `plumb as getc_putc` from outside, beside the real one.
+//! `plumb as getc_putc` end to end, compared with the real one.
 
 use crate::common::traced::{traced, whole_calls};
 use crate::common::{Home, Said, needs};
@@ -20,7 +20,7 @@ fn wrong_words_are_told_as_the_tool_tells_them() {
         .complains(&["Can't create file \"nowhere/getc_putc.", "usage:"]);
 }
 
-/// Its numbers, where there are any, as one mark.
+/// Replaces its numbers by a mark.
 fn masked(text: &str) -> String {
     let mark = |part: &str| part == "++++++" || (!part.is_empty() && part.chars().all(|digit| digit.is_ascii_digit()));
     let line = |line: &str| {
@@ -28,11 +28,11 @@ fn masked(text: &str) -> String {
         let parts = line.split(separator).filter(|part| !part.is_empty());
         parts.map(|part| if mark(part) { "N" } else { part }).collect::<Vec<_>>().join(" ")
     };
-    // Words with commas of their own hold no numbers.
+    // Texts with commas of their own contain no numbers.
     text.lines().map(|one| if one.contains("...") { one.to_owned() } else { line(one) }).collect::<Vec<_>>().join("\n")
 }
 
-/// What is printed is what the real one prints, but for the numbers; nothing stays, and the store has the run.
+/// The output equals the real one's, except for numbers; nothing is left behind, and the run is stored.
 #[test]
 fn a_run_prints_what_the_tool_prints() {
     if !needs::root_and(&["getc_putc"]) {
@@ -55,15 +55,15 @@ fn a_run_prints_what_the_tool_prints() {
     assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 0, "nothing stays");
 }
 
-/// The calls of a run on its file, each as often as it follows itself. How often the file is opened is left out, and so
-/// is a seek to where the file already stands.
+/// Returns the calls of a run on its file, with the number of repetitions. The number of opens, and seeks to the
+/// current position, are omitted.
 fn calls(home: &Home, command: &Command) -> Vec<(String, usize)> {
     let text = traced(home, command, &["-y", "-e", "trace=read,write,lseek,fsync,unlink,unlinkat"]);
     let mut all: Vec<(String, usize)> = Vec::new();
     for (_, call) in whole_calls(&text) {
         let Some((name, rest)) = call.split_once('(') else { continue };
         let Some((_, result)) = rest.rsplit_once(" = ") else { continue };
-        // The process writes beside it, to its streams.
+        // The process also writes to its standard streams.
         let first = rest.split(['>', ',']).next().unwrap_or_default();
         if !(first.contains("getc_putc.") || (name.starts_with("unlink") && rest.contains("getc_putc."))) {
             continue;
@@ -78,7 +78,7 @@ fn calls(home: &Home, command: &Command) -> Vec<(String, usize)> {
     all
 }
 
-/// The same calls with the same sizes, in the same order.
+/// Both make the same calls with the same sizes, in the same order.
 #[test]
 fn its_calls_are_the_tools_calls() {
     if !needs::root_and(&["strace", "getc_putc"]) {

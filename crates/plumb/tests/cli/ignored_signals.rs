@@ -1,5 +1,5 @@
-//! Ctrl-C where whoever started the tool ignores it, as a shell does for what a script starts with `&`: tools that set
-//! their handlers without looking end all the same, and others do not.
+//! Ctrl-C if the parent process ignores it, as a shell does for commands that a script starts with `&`. Tools that
+//! install their handlers unconditionally end anyway, and others do not.
 
 use super::interrupted::signal;
 use crate::common::{Home, wait_until};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::process::{Child, Command};
 
-/// Starts with SIGINT ignored, its standard output in a file.
+/// Starts a command with SIGINT ignored and its standard output in a file.
 fn start(home: &Home, line: &str, out: &str) -> Child {
     let plain = home.command(line.split_whitespace());
     let mut command = Command::new("env");
@@ -28,7 +28,7 @@ fn text(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.work().join(name)).unwrap_or_default()
 }
 
-/// Waits until something is so, as long as the program runs.
+/// Waits for a condition, as long as the program runs.
 #[track_caller]
 fn wait_for(child: &mut Child, what: &str, mut is_so: impl FnMut() -> bool) {
     wait_until(what, || {
@@ -48,13 +48,13 @@ fn expect(child: Child, code: i32) {
     assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Names in the working directory that begin so.
+/// Returns the names in the working directory with this prefix.
 fn left(home: &Home, start: &str) -> Vec<String> {
     let names = std::fs::read_dir(home.work()).unwrap().flatten();
     names.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|name| name.starts_with(start)).collect()
 }
 
-// Protects hours of a sweep: what was measured is reported and saved, and the file does not stay.
+// Protects hours of a sweep: the results so far are reported and saved, and the file is removed.
 #[test]
 fn an_interrupted_sweep_of_iozone_reports_what_it_has() {
     let home = Home::new();
@@ -67,7 +67,7 @@ fn an_interrupted_sweep_of_iozone_reports_what_it_has() {
     let out = text(&home, "out");
     let (table, rest) = out.split_once("\niozone: interrupted\n\n").unwrap_or_else(|| panic!("{out}"));
     assert!(rest.starts_with("Excel output is below:\n") && rest.ends_with("\nexiting iozone\n\n"), "{rest}");
-    // The first row of the report's first table is the first column of the first rows.
+    // The first row of the report's first table equals the first column of the first rows.
     let column = |row: &str| row.split_whitespace().nth(2).map(str::to_owned);
     let rows: Vec<&str> = table.lines().filter(|row| row.split_whitespace().next() == Some("64")).collect();
     let first = rest.lines().find(|line| line.starts_with("\"64\"")).unwrap();
@@ -81,7 +81,7 @@ fn an_interrupted_sweep_of_iozone_reports_what_it_has() {
     assert_eq!(left(&home, "int.tmp"), [""; 0]);
 }
 
-// Synchronous writes, which take long without much room: a disk without it is refused.
+// Synchronous writes, which take long without much space: a disk that is too small would be refused.
 #[test]
 fn an_interrupted_throughput_test_of_iozone_removes_its_files() {
     let home = Home::new();
@@ -126,7 +126,7 @@ fn iostat_ends_with_whole_json() {
     assert!(report["sysstat"]["hosts"][0]["statistics"].is_array());
 }
 
-/// GNU's dd asks whether SIGINT is ignored, and PostMark has no handler.
+/// GNU dd checks whether SIGINT is ignored, and PostMark has no handler.
 #[test]
 fn dd_and_postmark_go_on() {
     let home = Home::new();
@@ -134,7 +134,7 @@ fn dd_and_postmark_go_on() {
     for (line, begun) in [("as dd if=/dev/zero of=out.dd bs=4k oflag=dsync", "out.dd"), ("as postmark long.pm", "")] {
         let before = left(&home, begun).len();
         let mut child = start(&home, line, "out");
-        // Beside the file of what it prints.
+        // Besides the file with its output.
         wait_for(&mut child, "it writes", || left(&home, begun).len() > before + 1 - usize::from(!begun.is_empty()));
         signal(&child, Signal::INT);
         std::thread::sleep(std::time::Duration::from_millis(500));

@@ -1,4 +1,4 @@
-//! `plumb import` of other tools' results: what is stored, shown, exported and compared.
+//! `plumb import` of other tools' results: stored, shown, exported and compared.
 
 use crate::common::Home;
 
@@ -6,7 +6,8 @@ const FIO: &str = r#"{"fio version":"fio-3.36","timestamp_ms":1700000000000,"glo
     "jobs":[{"jobname":"=1+1","error":0,"read":{"io_bytes":4096000,"io_kbytes":4000,"bw_bytes":2048000,"bw":2000,"iops":500.0,
     "runtime":2000,"total_ios":1000,"lat_ns":{"min":100,"max":900,"mean":300.0,"N":1000,"percentile":{"99.000000":800}}}}]}"#;
 
-// Protects: an imported run is listed, shown with its origin and verdict, queried, exported and imported elsewhere, once.
+// Protects: an imported run is listed, shown with its origin and verdict, queried, exported, and imported elsewhere
+// only once.
 #[test]
 fn a_file_of_fio_becomes_a_run() {
     let home = Home::new();
@@ -25,7 +26,7 @@ fn a_file_of_fio_becomes_a_run() {
     home.plumb("show last -v").expect(0).says(&["bs = 4k"]);
     let numbers = home.with(["query", "SELECT metric, value, unit, tier FROM result", "--json"]).expect(0).out;
     assert!(numbers.contains("2048000") && numbers.contains("unknown"), "{numbers}");
-    // The name of the job is no formula.
+    // A job name must not become a spreadsheet formula.
     home.plumb("export --csv").expect(0).says(&[",'=1+1,read.bw,"]);
     let exported = home.plumb("export").expect(0).out;
     home.file("all.json", &exported);
@@ -33,7 +34,7 @@ fn a_file_of_fio_becomes_a_run() {
     assert_eq!(home.plumb("--db other.db export").expect(0).out, exported);
 }
 
-// Protects: one run a side is no claim, however far apart they are, and files' times make no pairs.
+// Protects: one run per side allows no claim, however large the difference, and file times do not pair runs.
 #[test]
 fn imported_runs_are_compared_without_a_claim() {
     let home = Home::new();
@@ -56,7 +57,7 @@ fn imported_runs_are_compared_without_a_claim() {
     home.plumb("compare --from-store tag:old tag:new").expect(0).says(&["imported", "was not recorded"]);
 }
 
-// Protects: numbers without a metric are shown, and a comparison says why it has none of them.
+// Protects: numbers without a metric are shown, and a comparison says why it omits them.
 #[test]
 fn numbers_without_a_metric_are_shown_and_not_compared() {
     let home = Home::new();
@@ -79,7 +80,8 @@ fn numbers_without_a_metric_are_shown_and_not_compared() {
     assert!(said.json()["notes"].to_string().contains("no metric was measured on both sides"), "{}", said.out);
 }
 
-// Protects: what cannot be read is refused with the file, what is missing and the way out, and nothing is stored of it.
+// Protects: an unreadable file is refused with its name, the missing part and a suggestion, and nothing of it is
+// stored.
 #[test]
 fn what_cannot_be_read_is_refused() {
     let home = Home::new();
@@ -93,7 +95,7 @@ fn what_cannot_be_read_is_refused() {
     home.plumb("list").expect(0).says(&["no runs are stored"]);
 }
 
-/// The value of a metric of the only run of a database.
+/// Returns the value of a metric of the only run in a database.
 #[track_caller]
 fn stored(home: &Home, database: &str, phase: &str, metric: &str) -> f64 {
     let sql = format!("SELECT value FROM result WHERE phase = '{phase}' AND metric = '{metric}'");
@@ -103,12 +105,12 @@ fn stored(home: &Home, database: &str, phase: &str, metric: &str) -> f64 {
     rows[0][0].as_f64().unwrap_or_else(|| panic!("{sql} in {database}: {rows:?}"))
 }
 
-// Protects: what our own dialects print in a tool's words is read back as what was measured, to what the tool rounds.
+// Protects: output of our own dialects is parsed back to the measured values, within the tool's rounding.
 #[test]
 fn what_the_dialects_print_is_read_as_it_was_measured() {
     const FIO: &str = "as fio --name=j --rw=write --bs=4k --size=16m --output=out --output-format=";
-    // The words, the file, a metric here and its phase in the file and in the run, and by how much they may differ: each tool
-    // rounds its own way, and Bonnie++ stops its clock a little later.
+    // The command, the file, a metric here and its phase in the file and in the run, and the tolerance: each tool
+    // rounds differently, and Bonnie++ stops its clock a little later.
     let cases: &[(&str, &str, &str, &str, &str, f64)] = &[
         (&format!("{FIO}json"), "out", "write.lat.mean", "j", "1-j", 1e-6),
         (&format!("{FIO}json+"), "out", "write.lat.p50", "j", "1-j", 0.01),
@@ -139,7 +141,8 @@ fn what_the_dialects_print_is_read_as_it_was_measured() {
     }
 }
 
-/// Commands of each dialect with each form of its output, where it prints it, and how many of its metrics are at least read back.
+/// Commands of each dialect and output format, the stream or file with the output, and the minimum number of metrics to
+/// parse back.
 const FORMS: [(&str, &str, usize); 25] = [
     ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=normal", "out", 4),
     ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=json", "out", 4),
@@ -148,12 +151,12 @@ const FORMS: [(&str, &str, usize); 25] = [
     ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=terse --terse-version=3", "out", 4),
     ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=terse --terse-version=4", "out", 4),
     ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --output-format=terse --terse-version=5", "out", 4),
-    // Its numbers are of both directions together, which have no metric.
+    // Its numbers combine both directions, which have no metric.
     ("fio --name=a --rw=randrw --bs=4k --size=8m --filename=f1 --unified_rw_reporting=1", "out", 0),
     ("iozone -i0 -i1 -s 4m -r 64k -f ioz", "out", 4),
     ("iozone -R -i0 -i1 -s 4m -r 64k -f ioz", "out", 4),
     ("iozone -R -b ioz.xls -i0 -i1 -s 4m -r 64k -f ioz", "ioz.xls", 4),
-    // Whether it read or wrote is not in its output.
+    // Its output does not say whether it read or wrote.
     ("dd if=/dev/zero of=dd1 bs=64k count=640", "err", 0),
     ("ior -w -r -b 64m -t 64k -o iorf", "out", 4),
     ("ior -w -r -b 64m -t 64k -o iorf -O summaryFormat=JSON", "out", 4),
@@ -170,7 +173,7 @@ const FORMS: [(&str, &str, usize); 25] = [
     ("vdbench -f files -o vf", "vf/flatfile.html", 3),
 ];
 
-/// The metrics of the last run in a database: names, values, units.
+/// Returns the metrics of the last run in a database: names, values, units.
 fn last_metrics(home: &Home, database: &str) -> (Vec<(String, Option<f64>, String)>, usize) {
     let run = home.plumb(&format!("{database} show last --json")).ran().json();
     let of_phase = |phase: &serde_json::Value| {
@@ -184,7 +187,7 @@ fn last_metrics(home: &Home, database: &str) -> (Vec<(String, Option<f64>, Strin
     (metrics, run["imported"]["numbers"].as_array().map_or(0, Vec::len))
 }
 
-// Protects: what Plumb prints in a tool's form is read back with its value and unit, in each form.
+// Protects: output in a tool's format is parsed back with value and unit, in each format.
 #[test]
 fn every_printed_form_is_imported() {
     let home = Home::new();

@@ -1,11 +1,11 @@
-//! Ends that nobody planned: Ctrl-C, `kill`, `kill -9`.
+//! Unplanned ends: Ctrl-C, `kill`, `kill -9`.
 
 use crate::common::{Home, assert_no_test_data, test_directories, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// Far longer than any test waits.
+/// Returns a run that lasts far longer than any test.
 fn long(run_as: &str) -> String {
     format!(
         "name = \"long\"\n[target.data.file]\npath = \"data\"\nsize = \"8MiB\"\n[[phase]]\nname = \"read\"\n\
@@ -18,25 +18,25 @@ pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// Starts a run and waits until so many seconds of it are in the store.
+/// Starts a run and waits until `seconds` of it are in the store.
 pub(crate) fn start_and_measure(home: &Home, line: &str, seconds: i64) -> Child {
     let child = home.start(line);
     wait_until("heartbeats are stored", || {
-        // The database is in the making at first.
+        // The database may not exist yet.
         let said = home.with(["query", "SELECT count(*) FROM heartbeat", "--json"]);
         said.code == 0 && said.json()["rows"][0][0].as_i64().unwrap() >= seconds
     });
     child
 }
 
-/// Waits for the end; the exit code, and how long it took.
+/// Waits for the end; returns the exit code and the time taken.
 pub(crate) fn end(child: Child) -> (i32, String, Duration) {
     let start = Instant::now();
     let output = child.wait_with_output().unwrap();
     (output.status.code().unwrap_or(-1), String::from_utf8(output.stdout).unwrap(), start.elapsed())
 }
 
-/// Processes that work in this home.
+/// Returns the processes that use this home.
 fn processes(home: &Home) -> Vec<String> {
     let mark = format!("XDG_DATA_HOME={}", home.registry().parent().unwrap().parent().unwrap().display());
     let mut found = Vec::new();
@@ -60,7 +60,7 @@ fn a_signal_ends_a_run_keeps_what_was_measured_and_cleans_up() {
         let (code, out, took) = end(child);
         assert_eq!(code, 130, "{number:?}");
         eprintln!("{number:?}: ended {took:?} after the signal");
-        // Two seconds are promised; a busy machine that runs this test is given more.
+        // Two seconds are promised; a busy test machine gets more.
         assert!(took < Duration::from_secs(15), "{took:?}");
 
         let printed: serde_json::Value = plumb_document::json::from_str(&out).unwrap();
@@ -106,7 +106,7 @@ fn a_signal_ends_a_comparison_with_what_it_has() {
     assert_no_test_data(&home.work());
 }
 
-/// The promise for `kill -9`: the database opens, what was measured is there, and cleaning finds the rest.
+/// The promise for `kill -9`: the database opens, the measurements so far are there, and cleaning removes the rest.
 #[test]
 fn what_kill_9_leaves_is_kept_and_cleaned() {
     for run_as in ["thread", "process"] {
@@ -163,7 +163,7 @@ fn cleaning_leaves_a_living_run_alone() {
     assert_no_test_data(&home.work());
 }
 
-/// A directory that only looks like test data is nobody's to remove.
+/// A directory that only looks like test data is not removed.
 #[test]
 fn cleaning_does_not_touch_what_plumb_did_not_mark() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `plumb as io500` from outside.
+//! `plumb as io500` end to end.
 
 use crate::common::{Home, Said};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn results(home: &Home, name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The lines of phases: name, score, and the rest.
+/// Returns the lines of phases: name, score, and the rest.
 fn lines(out: &str) -> Vec<(String, f64, String)> {
     let of_phase = |line: &str| {
         let (kind, rest) = line.strip_prefix('[')?.split_once(']')?;
@@ -57,14 +57,14 @@ fn value(text: &str, section: &str, key: &str) -> String {
     line.unwrap_or_else(|| panic!("no {key} in [{section}]: {text}")).split_once(" = ").unwrap().1.to_owned()
 }
 
-/// IO500's hash, written here a second time.
+/// Computes IO500's hash, implemented a second time.
 fn hash(pairs: &[(&str, &str)]) -> String {
     let of = |text: String| text.bytes().fold(0u32, |hash, byte| hash.rotate_left(2).wrapping_add(byte.into()));
     format!("{:X}", pairs.iter().fold(0, |all, (key, value)| all ^ of(format!("{key}{value}"))))
 }
 
-/// Protects the whole way: all phases run in their order, each has a result and its files, the score and the hash are those of the
-/// printed numbers, and no data is left.
+/// Protects the whole path: all phases run in order, each has a result and its files, the score and the hash are those
+/// of the printed numbers, and no data is left behind.
 #[test]
 fn all_phases_run_and_leave_their_results() {
     let home = Home::new();
@@ -83,7 +83,7 @@ fn all_phases_run_and_leave_their_results() {
             rest.starts_with(if name.starts_with("ior") { "GiB/s : time " } else { "kIOPS : time " }),
             "{name}: {rest}"
         );
-        // Phases that write are too short, and nothing else is wrong.
+        // Writing phases are too short, which is the only problem.
         assert_eq!(rest.ends_with("[INVALID]"), name.ends_with("-write"), "{name}: {rest}");
     }
     let result = results(&home, "result.txt");
@@ -122,31 +122,33 @@ fn all_phases_run_and_leave_their_results() {
         assert!(text.starts_with(head), "{name}: {text}");
         assert!(results(&home, &format!("{name}.csv")).lines().count() >= 3, "{name}");
     }
-    // The command line of a phase is one.
+    // The command line of a phase can be run.
     assert!(value(&result, "ior-hard-read", "exe").starts_with("ior --dataPacketType=timestamp -g -G "), "{result}");
     assert!(!home.work().join("data").exists(), "data is left");
     let stored = home.query("select count(*), count(distinct name) from run where dialect = 'io500'");
     assert_eq!(stored, [[serde_json::json!(12), serde_json::json!(12)]]);
 }
 
-/// Protects the find phase: its count is that of the files of the two mdtest phases and of IOR, its matches those that are named so.
+/// Protects the find phase: it counts the files of the two mdtest phases and of IOR, and matches those with the right
+/// name.
 #[test]
 fn find_counts_what_was_written() {
     let home = Home::new();
-    // All files are made before the stonewall, also where much else runs.
+    // All files are created before the stonewall, even on a busy machine.
     let config = SMALL.replace("stonewall-time = 1", "stonewall-time = 4");
     run(&home, &config, "--plumb-ranks=3").expect(0);
     let result = results(&home, "result.txt");
     let find = |key: &str| value(&result, "find", key);
-    // 120 empty files and 120 of 3901 bytes of each rank, a file of IOR for each, and one for all; 101 alone has 01 in its name.
+    // 120 empty files and 120 of 3901 bytes per rank, a file of IOR for each, and one for all; only number 101 has 01
+    // in its name.
     assert_eq!((find("total-files"), find("found"), find("nproc")), ("724".into(), "3".into(), "3".into()), "{result}");
     let csv = results(&home, "find.csv");
     let found: u64 = csv.lines().skip(2).map(|line| line.split(", ").nth(2).unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!((found, csv.lines().count()), (3, 5), "{csv}");
 }
 
-/// Protects the extended mode: its phases come in IO500's order with results of their own, the standard score is not theirs, and their
-/// data goes.
+/// Protects the extended mode: its phases run in IO500's order with separate results, do not count for the standard
+/// score, and their data is removed.
 #[test]
 fn extended_phases_have_a_score_of_their_own() {
     let home = Home::new();
@@ -169,7 +171,7 @@ fn extended_phases_have_a_score_of_their_own() {
     }
     let result = results(&home, "result.txt");
     assert_eq!(value(&result, "run", "mode"), "extended");
-    // 120 files of each rank, of which 101 alone has 01 in its name.
+    // 120 files per rank, of which only number 101 has 01 in its name.
     assert_eq!(
         (value(&result, "find-easy", "total-files"), value(&result, "find-easy", "found")),
         ("240".into(), "2".into())
@@ -194,11 +196,11 @@ fn extended_phases_have_a_score_of_their_own() {
     assert!(!home.work().join("data").exists(), "data is left");
 }
 
-/// Protects the stonewall of all four kinds: what comes behind it goes as far as it let through, and verifies.
+/// Protects the stonewall of all four kinds: later phases cover exactly the data written before it, and verify.
 #[test]
 fn phases_behind_the_stonewall_go_as_far() {
     let home = Home::new();
-    // Small enough for memory, and more than a second of it at any rate.
+    // Small enough for memory, but more than a second of work at any rate.
     let config = "[global]\ndatadir = data\nresultdir = results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
                   [debug]\nstonewall-time = 1\n[ior-easy]\ntransferSize = 64k\nblockSize = 16m\n[ior-hard]\nsegmentCount = 20\n\
                   [mdtest-easy]\nn = 100000000\n[mdtest-hard]\nn = 400\n";
@@ -209,7 +211,7 @@ fn phases_behind_the_stonewall_go_as_far() {
         assert_eq!(rest.ends_with("[INVALID]"), name.ends_with("-write"), "{name} {score} {rest}: {result}");
     }
     assert!(results(&home, "mdtest-easy-write.txt").contains("Continue stonewall hit min: "));
-    // What did not meet the stonewall has no rate at it, and the items of a rank are those that there were.
+    // A phase that did not reach the stonewall has no rate at it, and each rank has its actual number of items.
     assert!(!results(&home, "result.txt").contains("throughput-stonewall"), "{result}");
     let csv = results(&home, "mdtest-easy-write.csv");
     let items: u64 = csv.lines().nth(1).unwrap().split(',').nth(1).unwrap().parse().unwrap();
@@ -217,7 +219,7 @@ fn phases_behind_the_stonewall_go_as_far() {
     assert!(!Path::new(&home.work().join("data")).exists());
 }
 
-/// Protects what must not pass for a result: a phase that is left out is invalid, and its kind's data stays where it is.
+/// Protects against invalid results: a skipped phase is invalid, and the data of its kind stays.
 #[test]
 fn a_phase_that_is_left_out_is_invalid() {
     let home = Home::new();
@@ -231,7 +233,7 @@ fn a_phase_that_is_left_out_is_invalid() {
     assert!(value(&results(&home, "result.txt"), "SCORE", "MD").parse::<f64>().unwrap() > 0.0);
 }
 
-/// Protects other people's files: what is not of this run stays, and a file in the way is not overwritten.
+/// Protects other files: files of other runs stay, and an existing file is not overwritten.
 #[test]
 fn other_files_stay() {
     let home = Home::new();
@@ -249,20 +251,20 @@ fn other_files_stay() {
     let said = said.complains(&["ended early", "results", "data"]);
     assert!(said.out.contains("[INVALID]"), "{}", said.out);
     assert_eq!(std::fs::read_to_string(home.work().join("data/ior-hard/file")).unwrap(), "mine");
-    // What was measured before is kept.
+    // Earlier results are kept.
     assert!(value(&results(&home, "result.txt"), "ior-easy-write", "score").parse::<f64>().unwrap() > 0.0);
     assert!(value(&results(&home, "result.txt"), "SCORE", "SCORE").ends_with("[INVALID]"));
 }
 
-/// Protects from data that is not what was written: the phase that reads it says how much, and is invalid.
+/// Protects against wrong data: the phase that reads it reports the amount, and is invalid.
 #[test]
 fn wrong_data_is_invalid() {
     let home = Home::new();
-    // First only what writes, then only what reads.
+    // First only the writing phases, then only the reading ones.
     let off = |names: &[&str]| names.iter().map(|name| format!("[{name}]\nrun = FALSE\n")).collect::<String>();
     let later = ["mdtest-easy", "mdtest-hard", "find", "ior-easy", "ior-hard-read", "ior-rnd4K-easy-read"];
     run(&home, &format!("{SMALL}{}", off(&later)), "--timestamp=t1").expect(0);
-    // Its data was removed; IOR's own words write it again.
+    // Its data was removed; IOR's own command writes it again.
     let exe = value(&results(&home, "result.txt"), "ior-hard-write", "exe");
     std::fs::create_dir_all(home.work().join("data/ior-hard")).unwrap();
     home.plumb(&format!("as {exe}")).expect(0);
@@ -276,7 +278,7 @@ fn wrong_data_is_invalid() {
     assert!(path.exists(), "data of another run is removed");
 }
 
-/// Protects users who type: errors with their line and the way out, and nothing is made for them.
+/// Protects users from typos: errors have a line and a suggestion, and nothing is created.
 #[test]
 fn mistakes_are_told_with_the_way_out() {
     let home = Home::new();

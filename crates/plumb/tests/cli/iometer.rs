@@ -1,9 +1,9 @@
-//! `plumb as iometer` from outside.
+//! `plumb as iometer` end to end.
 
 use crate::common::Home;
 use serde_json::json;
 
-/// A configuration of two tests: a database on a file, then a series of queues.
+/// Returns a configuration with two tests: a database on a file, then a series of queue depths.
 fn config(target: &str, sectors: u64) -> String {
     format!(
         "Version 1.1.0 \n'TEST SETUP\n'Test Description\n\tsmall\n'Run Time\n'\thours      minutes    seconds\n\t0          0          1\n\
@@ -20,8 +20,8 @@ fn config(target: &str, sectors: u64) -> String {
     )
 }
 
-/// Protects the whole way: the test file is made in the directory, each queue is a test with a stored result, its reads are the
-/// file's share, and results are appended as IOMeter has them.
+/// Protects the whole path: the test file is created in the directory, each queue depth is a test with a stored result,
+/// the share of reads is that of the file, and results are appended in IOMeter's format.
 #[test]
 fn tests_follow_one_another() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `plumb as ior` from outside.
+//! `plumb as ior` end to end.
 
 use crate::common::traced::{traced, whole_calls};
 use crate::common::{Home, Said, needs};
@@ -7,13 +7,13 @@ fn read(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.work().join(name)).unwrap()
 }
 
-/// The columns of the first row of an access.
+/// Returns the columns of the first row of an access.
 fn row<'a>(out: &'a str, access: &str) -> Vec<&'a str> {
     let line = out.lines().find(|line| line.split_whitespace().next() == Some(access));
     line.unwrap_or_else(|| panic!("no row of {access}: {out}")).split_whitespace().collect()
 }
 
-/// Protects the whole way: a shared file is written and read, its report has IOR's rows, and nothing is left.
+/// Protects the whole path: a shared file is written and read, its report has IOR's rows, and nothing is left behind.
 #[test]
 fn a_shared_file_is_written_and_read() {
     let home = Home::new();
@@ -31,7 +31,7 @@ fn a_shared_file_is_written_and_read() {
     );
 }
 
-/// Protects the layout: each word of a file is the one that its rank wrote there, by IOR's packets.
+/// Protects the layout: each word of a file was written there by its rank, in IOR's data format.
 #[test]
 fn segments_hold_what_their_ranks_wrote() {
     let home = Home::new();
@@ -44,7 +44,7 @@ fn segments_hold_what_their_ranks_wrote() {
         assert_eq!(word(at + 8), rank << 32 | 8, "at {at}");
     }
     home.plumb("as ior -r -R -k -b 128k -t 64k -s 2 -G 7 -o f --plumb-ranks 2").expect(0);
-    // A file for each rank, read by another.
+    // A file for each rank, read by another one.
     let own = "-F -b 128k -t 64k -G 7 -l o -o g -k --plumb-ranks 2";
     home.plumb(&format!("as ior -w {own}")).expect(0);
     let shifted = home
@@ -58,7 +58,7 @@ fn segments_hold_what_their_ranks_wrote() {
     wrong.says(&["Incorrect data on read (2 transfers)"]);
 }
 
-/// Protects the stonewall: ranks go on to the furthest, the file keeps it, and reads stay within it.
+/// Protects the stonewall: ranks continue to the furthest position, the file keeps it, and reads stay within it.
 #[test]
 fn ranks_wear_out_to_the_furthest() {
     let home = Home::new();
@@ -69,7 +69,7 @@ fn ranks_wear_out_to_the_furthest() {
     for file in ["f.00000000", "f.00000001"] {
         let path = home.work().join(file);
         assert_eq!(std::fs::metadata(&path).unwrap().len(), transfers * 4096, "{file}");
-        // More to read than what the stonewall let through.
+        // The file is longer than the part before the stonewall.
         std::fs::File::options().write(true).open(path).unwrap().set_len((transfers + 100) * 4096).unwrap();
     }
     home.plumb(&format!("as ior -r -O saveRankPerformanceDetailsCSV=ranks {walled}")).expect(0);
@@ -88,7 +88,7 @@ fn ranks_wear_out_to_the_furthest() {
         .says(&["Maybe caused by deadlineForStonewalling"]);
 }
 
-/// Protects the other forms: mappings, random order, JSON that is valid whatever is remarked, CSV.
+/// Protects the other modes: mappings, random order, JSON that is valid even with remarks, CSV.
 #[test]
 fn forms_and_back_ends_work() {
     let home = Home::new();
@@ -121,12 +121,12 @@ fn scripts_run_their_tests() {
     home.file("nested.ior", "IOR START\nscript=two.ior\nRUN\n");
     home.plumb("as ior -f nested.ior").expect(255).complains(&["nested.ior:2: script works on the command line only"]);
     home.plumb("as ior -O directives=segmentCount=2").expect(1).complains(&["works on the command line only"]);
-    // What stands last holds.
+    // The last value counts.
     let last = home.plumb("as ior -b 64k -t 64k -O segmentCount=2 -s 3 -o s").expect(0);
     last.says(&["segments : 3"]);
 }
 
-/// Protects the user's files, and from words that mean nothing.
+/// Protects the user's files, and against invalid words.
 #[test]
 fn what_is_not_plumb_s_is_left_alone() {
     let home = Home::new();
@@ -139,7 +139,7 @@ fn what_is_not_plumb_s_is_left_alone() {
     home.plumb("as ior -h").expect(0).says(&["Synopsis ior", "--plumb-ranks"]);
 }
 
-/// Protects -u: each rank's file lies in a directory of its own, also where that is there already.
+/// Protects -u: each rank's file is in a separate directory, which may exist already.
 #[test]
 fn each_rank_has_a_directory() {
     let home = Home::new();
@@ -152,14 +152,14 @@ fn each_rank_has_a_directory() {
     }
 }
 
-/// Protects -K: a file in which anything was wrong stays, and only such a one.
+/// Protects -K: a file with an error is kept, and only such a file.
 #[test]
 fn a_file_with_wrong_data_stays() {
     let home = Home::new();
     let layout = "-G 7 -b 64k -t 64k -o out --plumb-ranks 2";
     home.plumb(&format!("as ior -w -k {layout}")).expect(0);
     let mut bytes = std::fs::read(home.work().join("out")).unwrap();
-    // Of the second rank; the first removes what all share.
+    // In the second rank's part; the first rank removes the shared file.
     bytes[100 << 10] ^= 1;
     std::fs::write(home.work().join("out"), bytes).unwrap();
     // The test, not IOR, changed the file: removing it needs permission.
@@ -177,8 +177,8 @@ fn a_file_with_wrong_data_stays() {
     assert!(!home.work().join("out").exists(), "nothing was wrong");
 }
 
-/// Protects randomPrefill and minTimeDuration: what random writes leave out is filled, and transfers begin again until their time is
-/// over.
+/// Protects randomPrefill and minTimeDuration: gaps of random writes are filled, and transfers repeat until the time
+/// has passed.
 #[test]
 fn files_are_filled_and_transfers_repeated() {
     let home = Home::new();
@@ -195,7 +195,7 @@ fn files_are_filled_and_transfers_repeated() {
     assert!(ops > 2 && ops.is_multiple_of(2), "whole rounds: {ops}");
 }
 
-/// Protects savePerOpDataCSV and -M: a file of single transfers for each rank and phase, with memory taken meanwhile.
+/// Protects savePerOpDataCSV and -M: a file of single transfers for each rank and phase, while memory is occupied.
 #[test]
 fn single_transfers_are_written_down() {
     let home = Home::new();
@@ -211,7 +211,7 @@ fn single_transfers_are_written_down() {
     assert_eq!(result["workload"]["phase"][0]["memory-pressure"], "8MiB", "{}", result["workload"]["phase"][0]);
 }
 
-/// Protects -a DUMMY, with IOR's own test of it: a stonewall's status file is written and read, JSON is valid, and no file is
+/// Protects -a DUMMY with IOR's own test: a stonewall's status file is written and read, JSON is valid, and no file is
 /// touched.
 #[test]
 fn dummy_touches_no_file() {
@@ -236,7 +236,7 @@ fn dummy_touches_no_file() {
     home.plumb("as ior -a DUMMY -w -W").expect(255).complains(&["DUMMY does not keep"]);
 }
 
-// Protects --dryRun: all back ends print their phases, no file is touched, and the result is not taken for storage's.
+// Protects --dryRun: all back ends print their phases, no file is touched, and the result is not attributed to storage.
 #[test]
 fn a_dry_run_touches_no_file() {
     let home = Home::new();
@@ -254,7 +254,7 @@ fn a_dry_run_touches_no_file() {
     assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 1);
 }
 
-// Protects benchpark: in every format, all results are in the file that was named, and none on standard output.
+// Protects benchpark: in every format, all results are in the named file, and none on standard output.
 #[test]
 fn a_file_of_results_holds_all_of_them() {
     let home = Home::new();
@@ -271,7 +271,7 @@ fn a_file_of_results_holds_all_of_them() {
     assert!(table.out.contains("\nUsing Time Stamp ") && !table.out.contains("Options"), "{}", table.out);
 }
 
-// Protects: what could not be done is not reported as measured, in any format.
+// Protects: failed work is not reported as measured, in any format.
 #[test]
 fn a_phase_that_failed_has_no_row() {
     let home = Home::new();
@@ -282,7 +282,7 @@ fn a_phase_that_failed_has_no_row() {
     }
 }
 
-/// The calls of AIO and flushes under strace: what they were asked for and gave, without addresses.
+/// Returns the calls of AIO and flushes under strace: requested and actual values, without addresses.
 fn requests(home: &Home, line: &str) -> Vec<String> {
     let command = home.command(line.split_whitespace());
     let calls = "trace=io_setup,io_submit,io_getevents,fsync,pwrite64,pread64";
@@ -299,7 +299,7 @@ fn requests(home: &Home, line: &str) -> Vec<String> {
     whole_calls(&text).iter().filter_map(|(_, call)| of_call(call)).collect()
 }
 
-// Protects -a AIO: requests gather and are waited for as in IOR, whose calls these are by strace; the data is that of POSIX.
+// Protects -a AIO: requests are batched and awaited as in IOR, as strace shows for it; the data is that of POSIX.
 #[test]
 fn aio_submits_as_ior_does() {
     if !needs::tools(&["strace"]) {
@@ -337,7 +337,7 @@ fn aio_submits_as_ior_does() {
     let each = requests(&home, &format!("as ior -w -Y -b 12k {size}"));
     let one = ["io_submit(1)=1", "io_getevents(1,1)=1", "fsync()=0"];
     assert_eq!(each, [&["io_setup()=0"][..], &one, &one, &one].concat());
-    // Reads that are verified are submitted one by one.
+    // Verified reads are submitted one by one.
     let checked = requests(&home, &format!("as ior -w -W -G 1 -b 8k {size}"));
     let expected =
         [&["io_setup()=0", "io_submit(2)=2", "io_getevents(1,2)=2", "io_setup()=0"][..], &one[..2], &one[..2]].concat();
@@ -348,7 +348,7 @@ fn aio_submits_as_ior_does() {
     run.says(&["api : AIO"]);
 }
 
-// Protects from data that was lost and not missed: a request that failed ends the run as it ends IOR's, and says where.
+// Protects against unnoticed data loss: a failed request ends the run as in IOR, and reports its offset.
 #[test]
 fn a_failed_request_of_aio_ends_the_run() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `plumb as iostat` from outside: beside the real one, on this machine, at the same time.
+//! `plumb as iostat` end to end, compared with the real one on this machine at the same time.
 
 use crate::common::{Home, needs};
 use serde_json::Value;
@@ -6,21 +6,21 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Words of a text that are no numbers, and its numbers.
+/// Splits a text into words that are not numbers, and numbers.
 fn told(text: &str) -> (Vec<&str>, Vec<f64>) {
     let is_number = |word: &&str| word.trim_matches([',', '}', '%']).parse::<f64>().is_ok();
     let (numbers, words): (Vec<&str>, Vec<&str>) = text.split_whitespace().partition(is_number);
     (words, numbers.iter().map(|word| word.trim_matches([',', '}', '%']).parse().unwrap()).collect())
 }
 
-/// What the real iostat says in a plain environment.
+/// Returns the output of the real iostat in a plain environment.
 fn real(line: &str) -> Command {
     let mut command = Command::new("iostat");
     command.args(line.split_whitespace()).env("LC_ALL", "C").env_remove("S_COLORS").env_remove("S_TIME_FORMAT");
     command
 }
 
-/// The device of which most is known to iostat: the busiest since boot.
+/// Returns the device with the most known activity: the busiest since boot.
 fn busiest() -> Option<String> {
     let text = std::fs::read_to_string("/proc/diskstats").ok()?;
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -29,7 +29,7 @@ fn busiest() -> Option<String> {
     Some(most[2].to_owned())
 }
 
-// Protects: the same words, columns, devices and order as the real one, and numbers since boot that are the same.
+// Protects: the same words, columns, devices and order as the real one, and the same numbers since boot.
 #[test]
 fn beside_the_real_one() {
     if !needs::tools(&["iostat"]) {
@@ -57,7 +57,7 @@ fn beside_the_real_one() {
         let ours = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
         let ((our_words, our_numbers), (their_words, their_numbers)) = (told(&ours), told(&theirs));
         if line.contains('h') || their_numbers.len() != our_numbers.len() {
-            // Units move with the numbers, and a device may just have come.
+            // Units change with the numbers, and a device may have appeared just now.
             let heads =
                 |text: &str| text.lines().filter(|line| line.contains("/s")).map(str::to_owned).collect::<Vec<_>>();
             assert_eq!(heads(&ours), heads(&theirs), "{line}");
@@ -65,13 +65,13 @@ fn beside_the_real_one() {
         }
         assert_eq!(our_words, their_words, "{line}");
         for (ours, theirs) in our_numbers.iter().zip(&their_numbers) {
-            // They looked a few milliseconds apart.
+            // The samples were taken a few milliseconds apart.
             assert!((ours - theirs).abs() <= 0.02 * theirs.abs() + 1.0, "{line}: {ours} beside {theirs}");
         }
     }
 }
 
-/// Puts recorded counters in place of the machine's, for one command in namespaces of its own.
+/// Replaces the machine's counters by recorded ones, for one command in its own namespaces.
 const PRETEND: &str = "
     mount --make-rprivate / && mkdir -p block/sda/sda1 block/sda/sda2 block/sda/sda10 || exit 99
     { read -r uptime; read -r cpu; cat > diskstats; } < \"$LOOK\"
@@ -85,7 +85,7 @@ const PRETEND: &str = "
     exec \"$@\"
 ";
 
-// Protects: with the same counters every byte is the same, whatever the words; here in front of the real program.
+// Protects: with the same counters, every byte is the same for all options, compared with the real program.
 #[test]
 fn root_the_same_counters_give_the_same_bytes() {
     if !needs::root_and(&["iostat", "unshare", "mount"]) {
@@ -138,7 +138,7 @@ fn root_the_same_counters_give_the_same_bytes() {
     }
 }
 
-// Protects: an interval of one second is one, and reports come when they are there, not at the end.
+// Protects: an interval of one second lasts one second, and reports are printed when they are ready, not at the end.
 #[test]
 fn reports_come_one_by_one() {
     let home = Home::new();
@@ -151,7 +151,7 @@ fn reports_come_one_by_one() {
     assert_eq!(child.wait().unwrap().code(), Some(0), "Ctrl-C is how it ends");
 }
 
-// Protects: JSON stays whole when Ctrl-C ends it.
+// Protects: JSON is complete after Ctrl-C.
 #[test]
 fn interrupted_json_is_json() {
     let home = Home::new();
@@ -168,7 +168,7 @@ fn interrupted_json_is_json() {
     assert!(!value["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().is_empty());
 }
 
-// Protects: a reader that has had enough is no error to complain of.
+// Protects: a reader that stops reading is not reported as an error.
 #[test]
 fn a_pipe_that_breaks_is_quiet() {
     let home = Home::new();
@@ -179,7 +179,7 @@ fn a_pipe_that_breaks_is_quiet() {
     assert_eq!((child.wait().unwrap().code(), complaints.as_str()), (Some(141), ""));
 }
 
-// Protects: exit codes and texts of what is refused, the version, and the link's name.
+// Protects: exit codes and texts of refused arguments, the version, and the link's name.
 #[test]
 fn what_is_refused_and_the_link() {
     let home = Home::new();
@@ -195,7 +195,7 @@ fn what_is_refused_and_the_link() {
     assert!(String::from_utf8(output.stdout).unwrap().contains("avg-cpu:  %user   %nice"));
 }
 
-// Protects: one warning, on standard error, where numbers differ from iostat's; none where strictness was asked for.
+// Protects: one warning, on standard error, if numbers differ from iostat's; none in strict mode.
 #[test]
 fn groups_warn_once() {
     let home = Home::new();

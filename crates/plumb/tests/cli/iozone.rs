@@ -1,4 +1,4 @@
-//! `plumb as iozone` from outside, beside the real one where it is installed.
+//! `plumb as iozone` end to end, compared with the real one if it is installed.
 
 use crate::common::traced::{same, traced, whole_calls};
 use crate::common::{Home, needs};
@@ -9,14 +9,14 @@ use std::process::Command;
 const TRACED: &str = "openat,open,creat,read,write,lseek,fsync,fdatasync,close,unlink,unlinkat,ftruncate,pread64,\
                       pwrite64,mmap,msync,fcntl";
 
-/// The calls on each of these files, in order, with what matters of their arguments.
+/// The calls on each of these files, in order, with the relevant arguments.
 fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
     let files = &line.files;
     let mut open: HashMap<(String, String), String> = HashMap::new();
     let mut mapped: HashMap<(String, String), String> = HashMap::new();
     let mut calls: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (thread, call) in whole_calls(text) {
-        // Only async I/O has helpers, which use what another thread has opened.
+        // Only async I/O has helper threads, which use descriptors that another thread has opened.
         let whose = if line.has_helpers() { "" } else { thread };
         let Some((name, rest)) = call.split_once('(') else { continue };
         let Some((arguments, result)) = rest.rsplit_once(" = ") else { continue };
@@ -36,7 +36,7 @@ fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
                     "creat" => "O_WRONLY|O_CREAT|O_TRUNC",
                     _ => said.iter().find(|word| word.starts_with("O_")).copied().unwrap_or_default(),
                 };
-                // None of them changes what is done to the file.
+                // These flags do not change the I/O on the file.
                 let flags: Vec<&str> = flags
                     .split('|')
                     .filter(|flag| !matches!(*flag, "O_CLOEXEC" | "O_NOFOLLOW" | "O_LARGEFILE"))
@@ -56,7 +56,7 @@ fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
                 }
                 None => continue,
             },
-            // Of a record anywhere in the mapping.
+            // For a record anywhere in the mapping.
             ("msync", _) => match mapped.values().collect::<std::collections::BTreeSet<_>>().first() {
                 Some(first) => {
                     let file = mapped.get(&key(0)).unwrap_or(first);
@@ -84,17 +84,18 @@ fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
         calls.entry(file).or_default().push(told);
     }
     if ["-Q", "-+l", "-+L"].iter().any(|option| line.says(option)) {
-        // IOzone asks where it is, for the file of offsets and for locks; here the order of the records says it.
+        // IOzone queries its position for the file of offsets and for locks; here it follows from the order of the
+        // records.
         calls.values_mut().for_each(|calls| calls.retain(|call| !call.starts_with("lseek 0 SEEK_CUR")));
     }
     if line.is_shared() {
-        // Who of several comes first is chance.
+        // The order of several threads is random.
         calls.values_mut().for_each(|calls| calls.sort_unstable());
     }
     calls
 }
 
-/// A command line of IOzone, and the files that it works on.
+/// A command line of IOzone, and its files.
 pub(crate) struct Line {
     pub words: String,
     pub files: Vec<String>,
@@ -117,11 +118,11 @@ impl Line {
         self.says("-+L") || self.says("-+V")
     }
 
-    /// What the tool does to each file.
+    /// Traces the tool's calls on each file.
     fn traced(&self, home: &Home, command: &Command, first_looks_on: bool) -> BTreeMap<String, Vec<String>> {
         let text = traced(home, command, &["-e", &format!("trace={TRACED}")]);
         for file in &self.files {
-            // What `-w` keeps is not there for the other tool.
+            // A file that `-w` keeps must not exist for the other tool.
             let _ = std::fs::remove_file(home.work().join(file));
         }
         let first = text.split_whitespace().next().unwrap_or_default();
@@ -130,10 +131,10 @@ impl Line {
     }
 }
 
-/// Runs both tools, and says where their calls differ.
+/// Runs both tools, and returns the differences of their calls.
 ///
-/// Threads of the real one share a generator of random numbers, and now and then their draws mix: with them, one of a few runs
-/// must be equal.
+/// Threads of the real one share a random generator, and sometimes their draws interleave: with threads, one of a few
+/// runs must be equal.
 pub(crate) fn compared(line: &Line) -> Result<(), String> {
     let attempts = if line.words.split_whitespace().any(|word| word == "-T") { 3 } else { 1 };
     let mut outcome = Ok(());
@@ -163,7 +164,7 @@ fn compared_once(line: &Line) -> Result<(), String> {
     Ok(())
 }
 
-/// The same opens, seeks, reads, writes and flushes on the same files, in the same order.
+/// Both make the same opens, seeks, reads, writes and flushes on the same files, in the same order.
 #[test]
 fn the_calls_are_those_of_the_real_one() {
     if !needs::tools(&["iozone", "strace"]) {
@@ -187,7 +188,7 @@ fn the_calls_are_those_of_the_real_one() {
         ("-Z -s 128k -r 64k -i 0 -i 1 -i 2 -f f", vec!["f"]),
         ("-Z -B -s 128k -r 64k -i 0 -i 1 -i 4 -f f", vec!["f"]),
         ("-+F -+B -+p 1 -x -t 2 -s 128k -r 64k -i 0 -i 8 -F a b", vec!["a", "b"]),
-        // Without the stonewall, which leaves out of chance what comes last.
+        // Without the stonewall, which randomly cuts off the last ops.
         ("-x -t 2 -s 128k -r 64k -F a b", vec!["a", "b"]),
     ];
     for (words, files) in &lines {
@@ -197,7 +198,8 @@ fn the_calls_are_those_of_the_real_one() {
     }
 }
 
-/// Each test's rate, from the reports for a spreadsheet: columns of the table run into each other where a machine is fast.
+/// Returns each test's rate from the spreadsheet reports, because columns of the table touch each other on a fast
+/// machine.
 fn rates(out: &str) -> Vec<u64> {
     let value = |report: &str| {
         let line = report.lines().nth(2).unwrap_or_else(|| panic!("{report}"));
@@ -237,7 +239,7 @@ fn throughput_tests_print_a_block_each() {
     assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 0, "all files are removed");
 }
 
-/// A spreadsheet where somebody asks for one, and files of latencies and of their histograms.
+/// Writes a spreadsheet, latency files and histograms on request.
 #[test]
 fn files_of_results_are_written() {
     let home = Home::new();
@@ -250,7 +252,7 @@ fn files_of_results_are_written() {
         let text = String::from_utf8(read(name)).unwrap();
         assert_eq!(text.lines().filter(|line| line.ends_with("16384")).count(), 4, "{name}: {text}");
     }
-    // Without stonewalling: a child that comes late does its work all the same.
+    // Without the stonewall: a child that starts late still does its work.
     home.plumb("as iozone -+z -x -t 2 -s 64k -r 4k -i 0").expect(0);
     let text = String::from_utf8(read("Iozone_histogram_child_1.txt")).unwrap();
     assert!(text.contains("Child: 1 Op: Rewrite\nBand 1:    20us:"), "{text}");
@@ -269,7 +271,7 @@ fn what_goes_wrong_ends_as_iozone_ends() {
     home.plumb("as iozone -s 64k -i 0 -i 11 -f f").expect(0).complains(&["not run: -i 11"]);
 }
 
-/// A file of the user's is no test data, whatever IOzone would do to it.
+/// A user's file is not test data, even if IOzone would overwrite it.
 #[test]
 fn a_file_of_the_users_is_kept() {
     let home = Home::new();
@@ -279,7 +281,7 @@ fn a_file_of_the_users_is_kept() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
 }
 
-/// Every byte is checked where somebody asks for it, and a file of others is only read.
+/// Every byte is checked on request, and an existing file is only read.
 #[test]
 fn diagnostics_find_nothing_in_order_and_existing_files_are_only_read() {
     let home = Home::new();
@@ -299,7 +301,7 @@ fn a_link_named_iozone_is_iozone() {
     assert!(String::from_utf8(output.stdout).unwrap().contains("3.489"));
 }
 
-/// A file that is a simulated device is none, and has the same rates each time.
+/// A file name that denotes a simulated device is not created, and the rates are the same each time.
 #[test]
 fn records_move_on_simulated_devices() {
     let home = Home::new();
@@ -313,7 +315,7 @@ fn records_move_on_simulated_devices() {
     assert!(!home.work().join("sim:ssd").exists());
 }
 
-// Protects a workbook that is printed: each sheet on one page across, its head in sight, and numbers that can be read.
+// Protects printing of the workbook: each sheet is one page wide with its header repeated, and numbers are readable.
 #[test]
 fn a_workbook_prints_well() {
     if !needs::tools(&["python3"]) {

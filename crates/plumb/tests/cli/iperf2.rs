@@ -1,4 +1,4 @@
-//! `plumb as iperf`, at both ends of the real iperf2 and of itself, over this machine's loopback.
+//! `plumb as iperf` at either end of the real iperf2 and of itself, over loopback.
 
 use super::netperf::Background;
 use crate::common::ports::free_port;
@@ -26,7 +26,7 @@ impl Server {
         Server::wait(command.stdout(Stdio::piped()).spawn().unwrap(), port)
     }
 
-    /// Until it has said that it listens.
+    /// Waits until it reports that it listens.
     fn wait(mut child: Child, port: u16) -> Server {
         let out = child.stdout.as_mut().unwrap();
         let mut text = Vec::new();
@@ -38,9 +38,9 @@ impl Server {
         Server { child, port }
     }
 
-    /// Ends it at once, and returns what else it printed.
+    /// Ends it at once, and returns the rest of its output.
     fn terminate(mut self) -> String {
-        // What a stream has done is printed a moment after the client has ended.
+        // The results of a stream are printed shortly after the client has ended.
         std::thread::sleep(Duration::from_millis(300));
         self.child.kill().unwrap();
         let mut text = String::new();
@@ -48,7 +48,7 @@ impl Server {
         text
     }
 
-    /// Ends it as Ctrl-C does, and returns what else it printed.
+    /// Ends it like Ctrl-C, and returns the rest of its output.
     fn interrupt(mut self) -> String {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -71,15 +71,15 @@ fn real(line: &str) -> Command {
     command
 }
 
-/// The last row of a stream: bytes with their unit, and what is behind the rate.
+/// Returns the last row of a stream: bytes with their unit, and the text after the rate.
 fn last_row(text: &str) -> &str {
-    // What a server sends bears a star.
+    // Values sent by a server are marked with a star.
     let is_row =
         |line: &&str| (line.starts_with("[  1] 0.0") || line.starts_with("[ *1] 0.0")) && line.contains("bits/sec");
     text.lines().rfind(is_row).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// Tests of every kind, of servers of TCP and of UDP.
+/// Tests of every kind, for servers of TCP and of UDP.
 const TCP: &[&str] = &[
     "-t 1 -b 20m -i 0.5",
     "-t 1 -b 20m -e -P 2",
@@ -95,8 +95,8 @@ const TCP: &[&str] = &[
 ];
 const UDP: &[&str] = &["-u -t 1 -b 2m -e -i 0.5", "-u -t 1 -b 200pps -P 2", "-u -t 1 -b 2m -e --trip-times"];
 
-// Protects scripts that start a server and go on: one line on standard error as by the real one, a server that outlives its
-// starter and serves the real client, and an error before the server loses its standard error.
+// Protects scripts that start a server and continue: one line on standard error as in the real one, a server that
+// outlives its starter and serves the real client, and an error before the server closes its standard error.
 #[test]
 fn a_daemon_serves_after_its_starter_has_ended() {
     let (home, port) = (Home::new(), free_port());
@@ -118,7 +118,7 @@ fn a_daemon_serves_after_its_starter_has_ended() {
     home.plumb(&format!("as iperf -s -D -p {port}")).expect(1).complains(&["listener bind failed"]);
 }
 
-// Protects users of both: the real client is served by ours, and ours by the real server.
+// Protects users of both: our server serves the real client, and the real server ours.
 #[test]
 fn the_real_one_at_the_other_end() {
     if !needs::tools(&["iperf"]) {
@@ -128,7 +128,8 @@ fn the_real_one_at_the_other_end() {
     for (kind, lines) in [("-e --histograms", TCP), ("-u -e -i 1", UDP)] {
         let ours = Server::ours(&home, kind);
         for line in lines {
-            // One for each: the real server of UDP crashes where a client comes soon after another, whose ever they are.
+            // One server per test: the real UDP server crashes if a client comes soon after another, even if both are
+            // real.
             let theirs = Server::real(kind);
             let bursts = line.contains("--trip-times") && !line.contains("-u");
             let said = Said::of(real(&format!("-c 127.0.0.1 -p {} {line}", ours.port))).expect(0);
@@ -143,14 +144,15 @@ fn the_real_one_at_the_other_end() {
                 assert_eq!(text.contains("Burst Latency"), bursts && is_received, "{whose}, {line}: {text}");
                 assert!(!text.contains("Barrier timeout"), "{whose}, {line}: {text}");
                 if line.contains("-u") && line.contains("-t 1 -b 2m") {
-                    // 170 datagrams of 1470 bytes, the last one with them; a busy machine sends a few less within the second.
+                    // 170 datagrams of 1470 bytes, including the last one; a busy machine sends a few less within the
+                    // second.
                     let mut counts = text.split(" 0/").skip(1).filter_map(|rest| rest.split(' ').next()?.parse().ok());
                     assert!(counts.any(|sent: u32| (150..180).contains(&sent)), "{whose}, {line}: {text}");
                 }
             }
             let text = theirs.terminate();
             if bursts && !line.contains("-R") {
-                // It has found the heads of our bursts: 131072 bytes each, and what comes before.
+                // It recognised our bursts: 131072 bytes each, and the header before.
                 assert!(text.contains("F8(f)-PDF: bin(w=100us):cnt("), "{line}: {text}");
                 assert!(text.contains("(trip-times)") && !text.contains("cnt(0)"), "{line}: {text}");
             }
@@ -164,7 +166,7 @@ fn the_real_one_at_the_other_end() {
     }
 }
 
-// Protects those who have no iperf2: both ends are here, with what was sent all received, over both families.
+// Protects users without iperf2: both ends are ours, and everything sent is received, over both families.
 #[test]
 fn both_ends_are_ours() {
     let home = Home::new();
@@ -187,7 +189,7 @@ fn both_ends_are_ours() {
     let text = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {line}", server.port)).expect(0).out;
     let said = server.interrupt();
     for text in [&text, &said] {
-        // Both ways: 128 blocks of 8 KiB there, and 8 of 128 KiB back.
+        // Both ways: 128 blocks of 8 KiB out, and 8 of 128 KiB back.
         assert!(text.contains("[FD1]") && text.contains("2.00 MBytes") && text.contains("Burst Latency"), "{text}");
     }
     assert!(text.contains(" ms (8/131082) "), "{text}");
@@ -203,7 +205,8 @@ fn both_ends_are_ours() {
     home.plumb(&format!("as iperf -c 127.0.0.1 -p {port} -u -t 0.5")).expect(1).complains(&["data stream"]);
 }
 
-// Protects old guides: the server connects back, at once or afterwards, and both directions are printed at both ends.
+// Protects old instructions: the server connects back, at once or afterwards, and both directions are printed at both
+// ends.
 #[test]
 fn servers_connect_back() {
     let home = Home::new();
@@ -215,7 +218,7 @@ fn servers_connect_back() {
             assert_eq!(text.lines().filter(|line| line.contains("bits/sec")).count(), 2, "{word}: {text}");
         }
     }
-    // A server that does not come ends the client after ten seconds.
+    // If the server does not connect, the client ends after ten seconds.
     let port = free_port();
     let sink = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
     std::thread::spawn(move || {
@@ -225,7 +228,8 @@ fn servers_connect_back() {
     home.plumb(&line).expect(1).complains(&["did not connect back", "use -R or --full-duplex"]);
 }
 
-// Protects others, and the server: nobody is sent more than came from them, and nonsense is a plain stream of bytes.
+// Protects third parties, and the server: it sends at most as much as it received, and invalid input counts as a plain
+// stream of bytes.
 #[test]
 fn hostile_clients_get_nothing_and_end_only_themselves() {
     let home = Home::new();
@@ -233,7 +237,7 @@ fn hostile_clients_get_nothing_and_end_only_themselves() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(("127.0.0.1", server.port)).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-    // Too short, the end of what never began, and the first of a stream.
+    // Too short, the end of a stream that never began, and the first of a stream.
     let end = [[0xff; 16].as_slice(), &[0; 1454]].concat();
     let first = [1u32.to_be_bytes().as_slice(), &[0; 1466]].concat();
     for datagram in [b"".as_slice(), b"x", &[0; 7], &end, &first] {
@@ -252,7 +256,7 @@ fn hostile_clients_get_nothing_and_end_only_themselves() {
         }
         assert!(came <= sent, "{sent} bytes bring {came}");
     }
-    // Whoever sent a stream is answered at its end, with less than it has sent.
+    // The sender of a stream gets an answer at its end, which is smaller than the stream.
     socket.send(&end).unwrap();
     let mut came = 0;
     while let Ok(length) = socket.recv(&mut [0; 2000]) {

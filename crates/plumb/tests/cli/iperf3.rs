@@ -1,4 +1,4 @@
-//! `plumb as iperf3` and `plumb net`, at both ends of the real one and of themselves, over this machine's loopback.
+//! `plumb as iperf3` and `plumb net`, at either end of the real one and of themselves, over loopback.
 
 use crate::common::ports::free_port;
 use crate::common::{Home, Said, needs};
@@ -16,7 +16,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Once it listens.
+    /// Waits until it listens.
     fn wait(mut child: Child, port: u16) -> Server {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -43,7 +43,7 @@ impl Server {
         self.port
     }
 
-    /// Ends it as Ctrl-C does, and returns what else it printed.
+    /// Ends it like Ctrl-C, and returns the rest of its output.
     fn interrupt(mut self) -> String {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -71,7 +71,7 @@ pub(super) fn run(program: &str, line: &str) -> Command {
     command
 }
 
-/// Tests of every kind, and how many bytes must have been sent where that is fixed.
+/// Tests of every kind, with the exact number of bytes if it is fixed.
 const TESTS: &[(&str, Option<f64>)] = &[
     ("-t 1", None),
     ("-t 1 -R", None),
@@ -90,7 +90,7 @@ const TESTS: &[(&str, Option<f64>)] = &[
     ("-u -t 1 -O 1 -b 2M -l 1400 -R", None),
 ];
 
-/// Whether the document of a test has all that it must have.
+/// Whether the document of a test is complete.
 fn is_whole(line: &str, document: &Value, bytes: Option<f64>) {
     let number = |at: &str| document.pointer(at).and_then(Value::as_f64).unwrap_or_else(|| panic!("{line}: {at}"));
     assert!(document.get("error").is_none(), "{line}: {}", document["error"]);
@@ -102,7 +102,7 @@ fn is_whole(line: &str, document: &Value, bytes: Option<f64>) {
     }
     if line.contains("-u") {
         assert!(number("/end/sum_received/packets") > 0.0, "{line}");
-        // What one end omitted, the other has not counted.
+        // The other end does not count the omitted seconds.
         let (sent, received) = (number("/end/sum_sent/packets"), number("/end/sum_received/packets"));
         assert!(received < 1.5 * sent && sent < 1.5 * received, "{line}: {sent} {received}");
     }
@@ -112,7 +112,7 @@ fn is_whole(line: &str, document: &Value, bytes: Option<f64>) {
     }
 }
 
-// Protects users of both: the real client is served by ours, and ours by the real server, in every direction.
+// Protects users of both: our server serves the real client, and the real server ours, in every direction.
 #[test]
 fn the_real_one_at_the_other_end() {
     if !needs::tools(&["iperf3"]) {
@@ -130,7 +130,7 @@ fn the_real_one_at_the_other_end() {
     assert!(text.contains("Server listening on") && text.contains("(omitted)"), "{text}");
 }
 
-// Protects ourselves: the same between two of ours, whose server receives the last byte of what is sent.
+// Protects two of our own ends: the server receives the last byte that is sent.
 #[test]
 fn ours_at_both_ends() {
     let home = Home::new();
@@ -167,7 +167,8 @@ fn ours_at_both_ends() {
     assert!(log.contains("CPU Utilization: local/sender") && log.contains("iperf Done."), "{log}");
 }
 
-// Protects transfers of files: they arrive whole, at both ends of the real one and of ours; nobody's file is overwritten.
+// Protects file transfers: files arrive complete, at either end of the real one and of ours; no existing file is
+// overwritten.
 #[test]
 fn files_arrive_as_they_were() {
     if !needs::tools(&["iperf3"]) {
@@ -202,7 +203,8 @@ fn files_arrive_as_they_were() {
     assert_eq!(std::fs::read_to_string(at("mine")).unwrap(), "mine");
 }
 
-// Protects many users of one port: stock clients at the same time, of both protocols, and one who connects and says nothing.
+// Protects many users of one port: stock clients at the same time, of both protocols, and a client that connects and
+// stays silent.
 #[test]
 fn many_clients_at_once() {
     if !needs::tools(&["iperf3"]) {
@@ -223,7 +225,7 @@ fn many_clients_at_once() {
     }
 }
 
-/// A control connection as far as the wish for streams.
+/// Opens a control connection up to the request for streams.
 fn begun(port: u16, cookie: u8, params: &str) -> TcpStream {
     let mut control = TcpStream::connect(("127.0.0.1", port)).unwrap();
     control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -234,13 +236,13 @@ fn begun(port: u16, cookie: u8, params: &str) -> TcpStream {
     control
 }
 
-/// The next byte; `None` where the other end has closed.
+/// Reads the next byte; `None` if the other end has closed.
 fn byte(control: &mut TcpStream) -> Option<u8> {
     let mut byte = [0];
     control.read_exact(&mut byte).ok().map(|()| byte[0])
 }
 
-// Protects bystanders: datagrams go only to the address that has a control connection. iperf3 sends them to whoever asks.
+// Protects third parties: datagrams go only to the address that has a control connection. iperf3 sends them to anyone.
 #[test]
 fn a_stranger_is_sent_nothing() {
     let home = Home::new();
@@ -262,7 +264,8 @@ fn a_stranger_is_sent_nothing() {
     assert_eq!([byte(&mut control), byte(&mut control)], [Some(1), Some(2)]);
 }
 
-// Protects the server: what is too long, foolish or silent ends its own test, and the next client is served.
+// Protects the server: a message that is too long, invalid or missing ends only its own test, and the next client is
+// served.
 #[test]
 fn hostile_clients_end_only_their_own_test() {
     let home = Home::new();
@@ -284,7 +287,7 @@ fn hostile_clients_end_only_their_own_test() {
         control.read_exact(&mut error).unwrap();
         assert_eq!(error, [0xfe, 0, 0, 0, number, 0, 0, 0, 0], "{params}");
     }
-    // A stream without its test is a client of its own; a test without its streams ends.
+    // A stream without its test counts as a client; a test without its streams ends.
     let mut control = begun(port, b'c', r#"{"tcp":true,"len":131072,"time":1,"bandwidth":1000}"#);
     assert_eq!(byte(&mut control), Some(10));
     drop(control);
@@ -293,7 +296,8 @@ fn hostile_clients_end_only_their_own_test() {
     said.complains(&["iperf3: error - total required bandwidth is larger than server limit"]);
 }
 
-// Protects the server's own network: who sends more than was said, or nothing, is sent away with iperf3's numbers.
+// Protects the server's network: a client that sends more than announced, or nothing, is refused with iperf3's error
+// numbers.
 #[test]
 fn what_a_client_said_is_kept_to() {
     let home = Home::new();
@@ -305,7 +309,7 @@ fn what_a_client_said_is_kept_to() {
         let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
         stream.write_all(&[[b'm'; 36].as_slice(), &[0]].concat()).unwrap();
         assert_eq!([byte(&mut control), byte(&mut control)], [Some(1), Some(2)]);
-        // Until the server hangs up.
+        // Until the server closes.
         while sends && stream.write_all(&[0; 1 << 16]).is_ok() {}
         let mut error = [0; 9];
         control.read_exact(&mut error).unwrap();
@@ -314,7 +318,7 @@ fn what_a_client_said_is_kept_to() {
     home.plumb(&format!("as iperf3 -s -1 --idle-timeout 1 -p {}", free_port())).expect(0);
 }
 
-// Protects scripts: what fails says why and has a code, in JSON, too.
+// Protects scripts: a failure has a reason and an exit code, in JSON as well.
 #[test]
 fn what_fails_says_so() {
     let home = Home::new();
@@ -337,7 +341,7 @@ fn what_fails_says_so() {
     assert!(one.child.wait().unwrap().success(), "it ends after one test");
 }
 
-// Protects `plumb net`: percentiles idle and loaded, both directions, at both kinds of server.
+// Protects `plumb net`: idle and loaded percentiles, both directions, at both kinds of server.
 #[test]
 fn the_network_in_one_command() {
     let home = Home::new();
@@ -349,7 +353,7 @@ fn the_network_in_one_command() {
     assert_eq!(trips, ["idle", "receiving", "sending"]);
     for trips in net["round_trips"].as_array().unwrap() {
         assert!(trips["p50_ns"].as_u64() <= trips["max_ns"].as_u64(), "{trips}");
-        // 200 in a second: two are slower than p99, which do not carry it.
+        // 200 in a second: only two are slower than p99, too few to report it.
         assert!(trips["p50_ns"].is_u64() && trips["p99_ns"].is_null(), "{trips}");
     }
     assert!(net["round_trips_per_second"].as_f64() > Some(0.0));
@@ -370,7 +374,7 @@ fn the_network_in_one_command() {
     }
 }
 
-// Protects measurements of days: each is kept, with those that could not be made, and all of them are charted.
+// Protects long series: each measurement is kept, including failed ones, and all of them are charted.
 #[test]
 fn measurements_of_the_network_are_kept_and_charted() {
     let home = Home::new();
@@ -381,7 +385,7 @@ fn measurements_of_the_network_are_kept_and_charted() {
     let first: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(!first.is_empty());
     drop(server);
-    // Nobody is there any more, which is kept as well.
+    // No server listens any more, which is kept as well.
     home.plumb(&format!("{line} --every 100ms --for 250ms")).expect(0).says(&["not measured: cannot connect to"]);
     let said = home.plumb(&format!("{line} --stored --report all.html")).expect(0);
     said.says(&["available", "receive", "of the time"]);
@@ -402,7 +406,8 @@ fn measurements_of_the_network_are_kept_and_charted() {
     home.plumb("net 127.0.0.1 --every 0s").expect(2).complains(&["--every must be longer than 0"]);
 }
 
-// Protects open networks: users are admitted by name and password, with stock ends in both roles and both paddings; nobody else.
+// Protects open networks: only users with a name and password are admitted, with stock ends in both roles and both
+// paddings.
 #[test]
 fn only_users_are_served() {
     if !needs::tools(&["iperf3", "openssl"]) {
@@ -432,7 +437,7 @@ fn only_users_are_served() {
     };
     let plumb =
         |line: &str, password: &str| as_user(home.command(format!("as iperf3 {line}").split_whitespace()), password);
-    // Ours with ours, in both paddings; 3.12 pads as all did before 3.17.
+    // Ours with ours, in both paddings; 3.12 pads like all versions before 3.17.
     plumb(&asks("alice", &ours[0]), "secret").expect(0);
     plumb(&format!("{} --use-pkcs1-padding", asks("alice", &ours[1])), "secret").expect(0);
     as_user(real(&asks("alice", &ours[1])), "secret").expect(0);
@@ -447,7 +452,7 @@ fn only_users_are_served() {
     ] {
         said.expect(1).complains(&["test authorization failed"]);
     }
-    // A token that somebody saw on the way is of no use: it is good once.
+    // An intercepted token is useless: it is valid only once.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
     std::fs::write(at("claim"), format!("user: alice\npwd:  secret\nts:   {now}")).unwrap();
     let (claim, public, sealed) = (at("claim"), at("public"), at("sealed"));
@@ -466,8 +471,8 @@ fn only_users_are_served() {
         .complains(&["line 1 is not NAME,SHA-256"]);
 }
 
-// Protects the server's key: every invalid token gets the same answer, after a delay. Before, the server answered as soon as it
-// found the fault.
+// Protects the server's key: every invalid token gets the same answer, after a delay. Before, the server answered as
+// soon as it found the fault.
 #[test]
 fn refusals_are_all_the_same() {
     if !needs::tools(&["openssl"]) {
@@ -513,7 +518,7 @@ fn refusals_are_all_the_same() {
     }
 }
 
-// Protects the native protocol: only whoever has the token is served, and only by the server that it knows.
+// Protects the native protocol: only clients with the token are served, and only by the server that they know.
 #[test]
 fn ends_of_plumb_prove_themselves() {
     let home = Home::new();
@@ -525,7 +530,7 @@ fn ends_of_plumb_prove_themselves() {
     let client = std::fs::read_to_string(at("keys/client.keys")).unwrap();
     let (known, token) = client.split_once("\ntoken").unwrap();
     let other = std::fs::read_to_string(at("other/client.keys")).unwrap();
-    // The right certificate, and the token of another server.
+    // The right certificate, but the token of another server.
     std::fs::write(at("keys/mixed.keys"), format!("{known}\ntoken{}", other.split_once("\ntoken").unwrap().1)).unwrap();
     std::fs::set_permissions(at("keys/mixed.keys"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let port = free_port();
@@ -542,7 +547,7 @@ fn ends_of_plumb_prove_themselves() {
     std::fs::set_permissions(at("keys/client.keys"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     home.plumb(&format!("{line} --keys keys/client.keys")).expect(2).complains(&["chmod 600"]);
     assert!(!token.is_empty());
-    // Plain text, and bytes that only begin like TLS: closed, and the next client is served.
+    // Plain text, and bytes that only begin like TLS: the connection is closed, and the next client is served.
     for bytes in [b"GET / HTTP/1.1\r\n\r\n".as_slice(), &[0x16; 300], &[b'c'; 37]] {
         let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -551,7 +556,7 @@ fn ends_of_plumb_prove_themselves() {
         let _ = socket.read_to_end(&mut came);
         assert!(!came.contains(&9), "no parameters are asked for: {came:?}");
     }
-    // A server without keys does not know what this is.
+    // A server without keys does not understand this.
     let port = free_port();
     let _plain = Server::wait(home.start(&format!("net --serve --port {port}")), port);
     let line = format!("net 127.0.0.1 --port {port} --keys other/client.keys");

@@ -1,4 +1,5 @@
-//! `--stream` and `--live` from outside: files, a scraper, other tools' command lines, studies, and the screen in a terminal.
+//! `--stream` and `--live` end to end: files, a scraper, other tools' command lines, studies, and the screen in a
+//! terminal.
 
 use crate::common::{Home, schema};
 use crate::study_conduct::STUDY;
@@ -19,8 +20,8 @@ fn of_event<'a>(lines: &'a [Value], event: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["event"] == event).collect()
 }
 
-// Protects: every line is a document of the published form, events come in their order, and seconds add up to the phase, which is
-// what the result says.
+// Protects: every line is a document in the published format, events are in order, and seconds add up to the phase in
+// the result.
 #[test]
 fn lines_fit_their_schema_and_the_result() {
     let home = Home::new();
@@ -49,7 +50,8 @@ fn lines_fit_their_schema_and_the_result() {
     assert!(times.windows(2).all(|two| two[0] != two[1]));
 }
 
-// Protects: a stream on standard output is alone there, the page goes to standard error, and a second writer is refused.
+// Protects: a stream on standard output is alone there, the page goes to standard error, and a second writer is
+// refused.
 #[test]
 fn standard_output_is_the_streams() {
     let home = Home::new();
@@ -61,20 +63,20 @@ fn standard_output_is_the_streams() {
     home.plumb("run random-read --stream json:f").expect(2).complains(&["json:f", "ndjson:FILE"]);
 }
 
-// Protects: a stream that breaks is said once, and the run ends as it would have.
+// Protects: a broken stream is reported once, and the run ends normally.
 #[test]
 fn a_broken_stream_is_no_broken_run() {
     let home = Home::new();
     let said = home.plumb("run random-read --at sim:ssd --set time=9s --stream ndjson:/dev/full").expect(0);
     assert_eq!(said.err.matches("warning: --stream ndjson:/dev/full").count(), 1, "{}", said.err);
     assert!(said.out.contains("IOPS") && home.plumb("list").expect(0).out.contains("random-read"), "{}", said.out);
-    // A reader that leaves at once.
+    // A reader that exits at once.
     let mut child = home.command(format!("{RUN} --stream ndjson:-").split(' ')).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-// Protects: the form that InfluxDB reads, from the real program.
+// Protects: the real InfluxDB accepts the format.
 #[test]
 fn influx_lines() {
     let home = Home::new();
@@ -89,7 +91,7 @@ fn influx_lines() {
     }
 }
 
-/// What is answered to a request.
+/// Returns the response to a request.
 fn asked(address: &str, request: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.write_all(request.as_bytes()).unwrap();
@@ -98,7 +100,7 @@ fn asked(address: &str, request: &str) -> String {
     text
 }
 
-// Protects: a scraper reads what goes on while it does, and nobody without the token.
+// Protects: a scraper reads a run in progress, and is refused without the token.
 #[test]
 fn a_scraper_reads_a_run() {
     let home = Home::new();
@@ -135,7 +137,7 @@ fn a_scraper_reads_a_run() {
     home.plumb("clean").expect(0);
 }
 
-// Protects: what other machines reach is refused without a token, before anything is measured.
+// Protects: an address that other machines can reach is refused without a token, before anything is measured.
 #[test]
 fn an_open_address_is_refused() {
     let home = Home::new();
@@ -145,7 +147,7 @@ fn an_open_address_is_refused() {
     home.plumb(&with).expect(2).complains(&["16 characters"]);
 }
 
-// Protects: other tools' command lines stream too, and print what they print without it.
+// Protects: other tools' command lines can stream too, and print the same as without it.
 #[test]
 fn other_tools_stream() {
     let home = Home::new();
@@ -165,7 +167,7 @@ fn other_tools_stream() {
     home.plumb("as dd if=sim:ssd of=/dev/null count=1 --plumb-stream=f").expect(2).complains(&["--plumb-stream"]);
 }
 
-// Protects: comparisons and sweeps say of which of their runs a line is.
+// Protects: lines of comparisons and sweeps say which run they belong to.
 #[test]
 fn each_line_says_which_run() {
     let home = Home::new();
@@ -177,7 +179,7 @@ fn each_line_says_which_run() {
     assert_eq!(places.len(), 2, "{places:?}");
 }
 
-// Protects: a study passes on what its runs report, in processes of their own.
+// Protects: a study passes on reports of its runs, which are separate processes.
 #[test]
 fn a_study_streams_its_runs() {
     let home = Home::new();
@@ -192,16 +194,16 @@ fn a_study_streams_its_runs() {
     assert!(begun[0]["part"].as_str().unwrap().starts_with("plot 1 of "), "{}", begun[0]);
 }
 
-// Protects: the screen leaves the page behind, and the terminal as it was: at the end, after Ctrl-C, and after a signal.
+// Protects: the screen leaves the page behind and restores the terminal: at the end, after Ctrl-C, and after a signal.
 #[test]
 fn the_screen_gives_the_terminal_back() {
     let long = "plumb run random-read --set size=4MiB --set time=600s --no-store --live";
-    // Checks may reject what runs on a busy machine.
+    // On a busy machine, checks may reject the run.
     for (line, keys, codes) in [
         ("plumb run random-read --at sim:ssd --no-store --live".to_owned(), b"".as_slice(), ["ended 0", "ended 3"]),
         (long.to_owned(), b"\x03", ["ended 130"; 2]),
         (format!("timeout --foreground -s TERM 3 {long}"), b"", ["ended 124", "ended 130"]),
-        // q closes the screen, and the run goes on without it.
+        // q closes the screen, and the run continues without it.
         (
             "plumb run random-read --set size=4MiB --set time=5s --no-store --live".to_owned(),
             b"q",
@@ -222,7 +224,7 @@ fn the_screen_gives_the_terminal_back() {
     }
 }
 
-// Protects: a panic gives the terminal back before it is reported, and nothing is drawn over its report.
+// Protects: a panic restores the terminal before it is reported, and nothing is drawn over its report.
 #[test]
 fn a_panic_is_reported_on_the_usual_screen() {
     let home = Home::new();
@@ -234,8 +236,8 @@ fn a_panic_is_reported_on_the_usual_screen() {
     assert!(behind.contains("panicked at") && !behind.contains("\x1b[1;1H"), "{behind:?}");
 }
 
-// Protects: a study has one screen over all its runs, which shows how far it is, and leaves its report behind; q closes it, and the
-// study goes on.
+// Protects: a study has one screen for all its runs, which shows the progress and leaves the report behind; q closes
+// it, and the study continues.
 #[test]
 fn a_study_has_one_screen() {
     for keys in [b"".as_slice(), b"q"] {
@@ -250,7 +252,7 @@ fn a_study_has_one_screen() {
         assert_eq!(ended[0][0], 16);
         if keys.is_empty() {
             let pictures = pictures(&seen, 24, 80);
-            // The numbers of runs in processes of their own: all but the last have a line.
+            // The numbers of runs in other processes: all but the last have a line.
             for part in ["plumb · two-disks", " of 16 runs", "run 3 random-read"] {
                 assert!(pictures.iter().any(|picture| picture.contains(part)), "{part}: {seen:?}");
             }
@@ -258,7 +260,7 @@ fn a_study_has_one_screen() {
     }
 }
 
-// Protects: where there is no terminal there is no screen, and a sentence about it.
+// Protects: without a terminal there is no screen, but a sentence about it.
 #[test]
 fn no_screen_without_a_terminal() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Files that Plumb made, and files under names that tools generate: data that the user puts into them is protected, and
+//! Files that Plumb made, and files under names that tools generate. Data that a user puts into them is protected, and
 //! series of commands that rewrite their own files work as typed.
 
 use crate::common::{Home, Said, needs};

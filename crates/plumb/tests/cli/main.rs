@@ -1,4 +1,4 @@
-//! The command line from outside: the real program, on simulated devices and small files.
+//! End-to-end tests of the command line: the real program, on simulated devices and small files.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 

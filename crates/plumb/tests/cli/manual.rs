@@ -1,4 +1,4 @@
-//! The manual in `docs/` hangs together: every link leads somewhere, and the contents list every page.
+//! The manual in `docs/` is consistent: every link has a target, and the contents list every page.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -40,7 +40,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Targets of links and pictures in a line: what is between `](` and `)`, outside inline code.
+/// Returns targets of links and pictures in a line: the text between `](` and `)`, outside inline code.
 fn targets(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -54,7 +54,8 @@ fn targets(line: &str) -> Vec<&str> {
     found
 }
 
-/// A heading's anchor, as forges and mdBook make it: lower case, blanks as dashes, no punctuation, the text of links only.
+/// Returns a heading's anchor, as forges and mdBook generate it: lower case, blanks as dashes, no punctuation, only the
+/// text of links.
 fn anchor(heading: &str) -> String {
     let mut text = heading.to_owned();
     while let Some(at) = text.find("](") {
@@ -65,7 +66,7 @@ fn anchor(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// The anchors of a page. A heading that comes again gets a number.
+/// Returns the anchors of a page. A repeated heading gets a number.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, line) in prose(text) {
@@ -93,7 +94,7 @@ fn normal(path: &Path) -> PathBuf {
     out
 }
 
-/// The reason why a relative link of a page leads nowhere.
+/// Returns the reason why a relative link of a page is broken.
 fn broken(page: &Path, target: &str) -> Option<String> {
     let (file, anchor) = target.split_once('#').map_or((target, None), |(file, anchor)| (file, Some(anchor)));
     let path = if file.is_empty() { page.to_owned() } else { normal(&page.parent().unwrap().join(file)) };
@@ -126,7 +127,7 @@ fn every_link_leads_somewhere() {
     assert!(lost.is_empty(), "{} broken links:\n{}", lost.len(), lost.join("\n"));
 }
 
-/// `docs/SUMMARY.md` has every page once, in the four parts of the manual, so that mdBook and readers find it.
+/// `docs/SUMMARY.md` lists every page once, in the four parts of the manual, so that mdBook and readers find it.
 #[test]
 fn the_contents_list_every_page() {
     let docs = root().join("docs");

@@ -1,10 +1,10 @@
-//! `plumb as md-workbench` from outside.
+//! `plumb as md-workbench` end to end.
 
 use crate::common::Home;
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// Every object below a directory, as `SET/OBJECT`.
+/// Returns every object below a directory, as `SET/OBJECT`.
 fn objects(home: &Home, directory: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let Ok(sets) = std::fs::read_dir(home.work().join(directory)) else { return found };
@@ -17,19 +17,19 @@ fn objects(home: &Home, directory: &str) -> BTreeSet<String> {
     found
 }
 
-/// What there is where every rank has these sets of objects with these numbers.
+/// Returns the objects if every rank has these sets with these object numbers.
 fn expected(ranks: u32, sets: u32, numbers: std::ops::Range<u64>) -> BTreeSet<String> {
     let all = (0..ranks).flat_map(|rank| (0..sets).map(move |set| (rank, set)));
     all.flat_map(|(rank, set)| numbers.clone().map(move |number| format!("{rank}_{set}/file-{number}"))).collect()
 }
 
-/// The number behind a word in a line.
+/// Returns the number after a word in a line.
 fn number(line: &str, word: &str) -> f64 {
     let (_, behind) = line.split_once(word).unwrap_or_else(|| panic!("{word}: {line}"));
     behind.split([' ', ',', 's']).next().unwrap().parse().unwrap_or_else(|_| panic!("{word}: {line}"))
 }
 
-/// Protects the whole way: all phases run, each does what its options say, nothing is left, and one result is stored.
+/// Protects the whole path: all phases run, each follows its options, nothing is left behind, and one result is stored.
 #[test]
 fn all_phases_run_and_leave_nothing() {
     let home = Home::new();
@@ -42,7 +42,7 @@ fn all_phases_run_and_leave_nothing() {
         "{}",
         lines[2]
     );
-    // A line of all ranks, and one of each.
+    // A line for all ranks, and one for each.
     let of = |word: &str| lines.iter().filter(|line| line.starts_with(word)).copied().collect::<Vec<_>>();
     assert_eq!(["precreate ", "benchmark ", "cleanup ", "2: "].map(|word| of(word).len()), [1, 2, 1, 4]);
     assert_eq!((number(of("precreate ")[0], " dsets: "), number(of("precreate ")[0], " objects:")), (6.0, 30.0));
@@ -63,7 +63,8 @@ fn all_phases_run_and_leave_nothing() {
     assert_eq!(result["phases"][1]["done"]["stat"]["ops"], 18);
 }
 
-/// Protects runs of single phases: each begins where the one before it stopped, and finds what that made for another rank.
+/// Protects runs of single phases: each continues where the previous one stopped, and finds the objects that it made
+/// for another rank.
 #[test]
 fn single_phases_go_on_where_the_last_one_stopped() {
     let home = Home::new();
@@ -85,8 +86,8 @@ fn single_phases_go_on_where_the_last_one_stopped() {
     run("-2").expect(1).complains(&["--run-info-file: cannot read at"]);
 }
 
-/// Protects -X, and from success that is none: an object that was changed and one that is missing are errors; the code is that of the
-/// tool, but where data is wrong.
+/// Protects -X, and against false success: a changed object and a missing one are errors. The exit code is that of the
+/// tool, except for wrong data.
 #[test]
 fn what_is_wrong_is_an_error() {
     let home = Home::new();
@@ -110,13 +111,14 @@ fn what_is_wrong_is_an_error() {
     let missing = run("-2 -I 3 -R 1").expect(0);
     let line = missing.out.lines().find(|line| line.starts_with("benchmark ")).unwrap();
     assert!(line.contains("(1 errs!!!)") && number(line, " objects:") == 2.0, "{line}");
-    // Its place stays free.
+    // Its number stays unused.
     assert_eq!(objects(&home, "out"), ["0_0/file-3", "0_0/file-5", "0_0/file-6"].map(str::to_owned).into());
     run("-3").expect(0).says(&["cleanup process", "(1 errs!!!)"]);
     assert!(!home.work().join("out").exists());
 }
 
-/// Protects the stonewall with wear-out: all ranks renewed as often as the furthest, and what is left is found again.
+/// Protects the stonewall with wear-out: all ranks renew as often as the furthest one, and a later run finds the
+/// remaining objects.
 #[test]
 fn ranks_wear_out_to_the_furthest() {
     let home = Home::new();
@@ -131,7 +133,7 @@ fn ranks_wear_out_to_the_furthest() {
     assert!(!home.work().join("out").exists());
 }
 
-/// Protects -L: a row of every operation of rank 0, or of all ranks, and the names of the real tool.
+/// Protects -L: a row for every operation of rank 0, or of all ranks, and the file names of the real tool.
 #[test]
 fn latencies_of_operations_are_written() {
     let home = Home::new();
@@ -151,7 +153,7 @@ fn latencies_of_operations_are_written() {
     assert_eq!(rows("lat-0.50-0-read-all.csv"), 12);
 }
 
-/// Protects DUMMY and adaptive waiting: every phase is there, and no file.
+/// Protects DUMMY and adaptive waiting: every phase runs, without files.
 #[test]
 fn dummy_makes_no_file() {
     let home = Home::new();

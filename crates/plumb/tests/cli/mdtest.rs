@@ -1,4 +1,4 @@
-//! `plumb as mdtest` from outside.
+//! `plumb as mdtest` end to end.
 
 use crate::common::Home;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ fn tree(root: &Path) -> BTreeSet<String> {
     found
 }
 
-/// The row of an operation in the first table: max, min, mean and deviation.
+/// Returns the row of an operation in the first table: max, min, mean and deviation.
 fn row(out: &str, operation: &str) -> Vec<f64> {
     let line = out
         .lines()
@@ -33,7 +33,7 @@ fn row(out: &str, operation: &str) -> Vec<f64> {
     line.trim_start()[operation.len()..].split_whitespace().map(|number| number.parse().unwrap()).collect()
 }
 
-/// Protects the whole way: all phases run, nothing is left, each iteration is stored.
+/// Protects the whole path: all phases run, nothing is left behind, each iteration is stored.
 #[test]
 fn all_phases_run_and_leave_nothing() {
     let home = Home::new();
@@ -70,7 +70,8 @@ fn trees_are_those_of_mdtest() {
     assert_eq!(found.len(), 4 + 12);
 }
 
-/// Protects the stonewall: every rank made as many files as the one that came furthest, and later runs go as far.
+/// Protects the stonewall: every rank makes as many files as the furthest one, and later runs continue to the same
+/// number.
 #[test]
 fn ranks_wear_out_to_the_furthest() {
     let home = Home::new();
@@ -90,7 +91,7 @@ fn ranks_wear_out_to_the_furthest() {
     assert!(!home.work().join("t").exists());
 }
 
-/// Protects -R behind a stonewall, in one run and in a later one: what is asked about and read are files that exist.
+/// Protects -R after a stonewall, in one run and in a later one: stat and read only use existing files.
 #[test]
 fn random_order_stays_within_the_wall() {
     let home = Home::new();
@@ -107,7 +108,7 @@ fn random_order_stays_within_the_wall() {
     home.plumb("as mdtest -n 10 -F -R -W 1 -b 2 -z 1 -d t").expect(1).complains(&["-R behind a stonewall", "-b 1"]);
 }
 
-/// Protects -c: rank 0 makes the files of all, the ranks write their own, and each file counts once.
+/// Protects -c: rank 0 creates the files of all ranks, each rank writes its own, and each file counts once.
 #[test]
 fn collective_creation_counts_each_file_once() {
     let home = Home::new();
@@ -119,12 +120,12 @@ fn collective_creation_counts_each_file_once() {
         assert_eq!(std::fs::metadata(home.work().join("out").join(file)).unwrap().len(), 16, "{file}");
     }
     let csv = read(&home, "ranks");
-    // A head, a line of all, and one of each rank.
+    // A header, a line for all, and one for each rank.
     assert_eq!(csv.lines().count(), 2 + 3, "{csv}");
     assert!(csv.lines().nth(1).unwrap().starts_with("all,5,"), "{csv}");
 }
 
-/// Protects --verify-write, also with direct I/O: what is written is read back from the file.
+/// Protects --verify-write, also with direct I/O: written data is read back from the file.
 #[test]
 fn writes_are_read_back() {
     let home = Home::new();
@@ -135,7 +136,7 @@ fn writes_are_read_back() {
     }
 }
 
-/// Protects from counting what failed: missing files are warnings, and no rate.
+/// Protects against counting failures: missing files are warnings, without a rate.
 #[test]
 fn what_fails_is_said_and_not_counted() {
     let home = Home::new();
@@ -145,7 +146,7 @@ fn what_fails_is_said_and_not_counted() {
     home.plumb("as mdtest -n 3 -F -T -d none --warningAsErrors").expect(1).complains(&["none/test-dir.0-0"]);
 }
 
-/// Protects verification: bytes that changed are found, by file and place.
+/// Protects verification: changed bytes are reported with file and offset.
 #[test]
 fn changed_bytes_are_found() {
     let home = Home::new();
@@ -159,7 +160,7 @@ fn changed_bytes_are_found() {
     run.says(&["file.mdtest.0.1: ", "at byte 48"]);
 }
 
-/// Protects from words that mean nothing, and numbers that overflow.
+/// Protects against invalid words, and numbers that overflow.
 #[test]
 fn wrong_words_are_refused() {
     let home = Home::new();
@@ -174,7 +175,7 @@ fn wrong_words_are_refused() {
     assert_eq!(read(&home, "file"), "mine");
 }
 
-/// Protects -v -v -v: it prints exactly the paths that are made; with less verbosity, none is printed.
+/// Protects -v -v -v: it prints exactly the created paths; with less verbosity, it prints none.
 #[test]
 fn traces_are_of_what_is_made() {
     let home = Home::new();
@@ -193,7 +194,7 @@ fn traces_are_of_what_is_made() {
     assert!(!quiet.out.contains("V-3"), "{}", quiet.out);
 }
 
-/// Protects -a DUMMY: all phases run and make no file, the status file apart, and the result is of nothing.
+/// Protects -a DUMMY: all phases run and create only the status file, and the result is not attributed to storage.
 #[test]
 fn dummy_touches_no_file() {
     let home = Home::new();
@@ -212,7 +213,7 @@ fn dummy_touches_no_file() {
     home.plumb("as mdtest -a DUMMY -n 5 -w 8 -e 8 -X -d out").expect(1).complains(&["DUMMY does not keep"]);
 }
 
-/// Protects the delays of DUMMY: every call sleeps at least as long, and its latency says so.
+/// Protects the delays of DUMMY: every call sleeps at least that long, and its latency includes it.
 #[test]
 fn dummy_calls_take_their_delay() {
     let home = Home::new();
@@ -224,8 +225,8 @@ fn dummy_calls_take_their_delay() {
     assert!(p50_ms >= 2.9, "{created}");
 }
 
-/// Protects --savePerOpDataCSV: a row for each operation of each rank, of the last iteration, without what rank 0 makes for all with
-/// -c.
+/// Protects --savePerOpDataCSV: a row for each operation of each rank in the last iteration, without the files that
+/// rank 0 creates for all with -c.
 #[test]
 fn single_operations_are_written_down() {
     let home = Home::new();
@@ -248,8 +249,8 @@ fn single_operations_are_written_down() {
         .complains(&["cannot write none/op-File"]);
 }
 
-/// Protects --run-cmd-*: they are refused unless the user allows them; then each task runs each once around each phase of items, the
-/// latter in the phase's time and in no task's own.
+/// Protects --run-cmd-*: they are refused unless the user allows them. Then each task runs each once around each phase
+/// of items; the latter counts in the phase's time but in no task's own.
 #[test]
 fn commands_run_around_phases() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! New files and directories have the modes that the tools give them: others may use them, or may not, as before.
+//! New files and directories have the modes of the original tools, so that other users have the same access.
 
 use crate::common::{Home, needs};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a command leaves in its working directory, each with its mode, where no umask takes any of it.
+/// Returns the files that a command leaves in its working directory, with their modes under an empty umask.
 fn left(home: &Home, command: &Command) -> BTreeMap<String, String> {
     let mut shell = Command::new("sh");
     shell.args(["-c", "umask 0; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
@@ -73,7 +73,7 @@ fn what_is_made_has_the_modes_of_the_real_tools() {
     }
 }
 
-/// As strace shows elbencho 3.1-10, which no distribution packages.
+/// As strace shows for elbencho 3.1-10, which no distribution packages.
 #[test]
 fn what_elbencho_makes_its_group_may_write() {
     assert_eq!(plumbs("elbencho --nolive -w -s 64k -b 4k f"), table(&[("f", "664")]));

@@ -1,11 +1,11 @@
-//! Several processes started by real launchers: Open MPI's and MPICH's, as Debian has them.
+//! Several processes started by real launchers: Open MPI's and MPICH's from Debian.
 
 use crate::common::{Home, Said, assert_no_test_data, needs, wait_until};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A launcher, and what it needs to start more processes than there are processors, also as root.
+/// A launcher, with the options to start more processes than processors, also as root.
 pub(crate) struct Launcher {
     program: &'static str,
     options: &'static [&'static str],
@@ -13,11 +13,11 @@ pub(crate) struct Launcher {
     library: &'static str,
 }
 
-/// Hosts that a launcher reaches by an agent.
+/// Hosts that a launcher reaches through an agent.
 pub(crate) struct Reached<'a> {
     pub names: &'a [String],
     pub agent: &'a Path,
-    /// Of this machine, where they know it.
+    /// This machine's address on their network.
     pub own_address: &'a str,
 }
 
@@ -31,19 +31,19 @@ const LAUNCHERS: [Launcher; 2] = [
     Launcher { program: "mpiexec.hydra", options: &[], transport: "MPICH ", library: "libmpich.so.12" },
 ];
 
-/// Those that are here.
+/// Returns the installed launchers.
 pub(crate) fn launchers() -> impl Iterator<Item = &'static Launcher> {
     LAUNCHERS.iter().filter(|launcher| needs::tools(&[launcher.program]))
 }
 
 impl Launcher {
-    /// With words before the program, such as those of a shell.
+    /// Builds a command with words before the program, such as those of a shell.
     pub(crate) fn command_after(&self, before: &[&str], home: &Home, ranks: u32, line: &str) -> Command {
         self.command(&[], before, home, ranks, line)
     }
 
-    /// With so many ranks on each of these hosts. An agent starts what it is given on the host that it is given first; this machine has
-    /// an address that the hosts know.
+    /// Builds a command with this number of ranks on each host. An agent runs a command line on the host given first;
+    /// this machine has an address that the hosts know.
     pub(crate) fn command_on(&self, hosts: &Reached<'_>, each: u32, home: &Home, line: &str) -> Command {
         let named: Vec<String> = hosts.names.iter().map(|name| format!("{name}:{each}")).collect();
         let (named, agent, own) = (named.join(","), hosts.agent.to_str().unwrap(), hosts.own_address);
@@ -90,7 +90,7 @@ const WRITES: &str = "name = \"writes\"\n[target.data.file]\npath = \"data\"\nsi
                       work.blocks.block = \"4KiB\"\n[[phase]]\nname = \"read\"\n[[phase.workers]]\ntarget = \"data\"\n\
                       limit.ops = 32\nwork.blocks.block = \"4KiB\"\n";
 
-/// More files than one of the ranks may open.
+/// More files than one rank may open.
 const MANY: &str = "name = \"many\"\n[target.data.files]\npath = \"data\"\nsize = \"4KiB\"\ncount = 300\n[[phase]]\n\
                     name = \"read\"\n[[phase.workers]]\ntarget = \"data\"\nlimit.ops = 32\nwork.blocks.block = \"4KiB\"\n";
 
@@ -98,7 +98,7 @@ pub(crate) fn phase<'a>(result: &'a Value, name: &str) -> &'a Value {
     result["phases"].as_array().unwrap().iter().find(|phase| phase["name"] == name).unwrap()
 }
 
-// Protects: four processes are one run, with one page, one result, the ops of all and the hosts that made it.
+// Protects: four processes form one run, with one page, one result, the ops of all and their hosts.
 #[test]
 fn ranks_are_one_run() {
     for launcher in launchers() {
@@ -114,7 +114,7 @@ fn ranks_are_one_run() {
             assert_eq!(phase["done"][kind]["ops"], ops, "{phase}");
             assert_eq!(phase["ranks"]["ranks"], 4);
             let wall = phase["wall_ns"].as_u64().unwrap();
-            // The last of all is done when the phase is over, but for a flush.
+            // The last rank ends with the phase, except for a flush.
             assert!(phase["ranks"]["slowest"][0]["done_ns"].as_u64().unwrap() <= wall, "{phase}");
         }
         assert_eq!(home.query("SELECT count(*) FROM run"), [[Value::from(1)]]);
@@ -126,7 +126,7 @@ fn ranks_are_one_run() {
     }
 }
 
-// Protects: the ranks' files stay apart, and the tool's own output is that of all ranks: one job, with the bytes of four.
+// Protects: the ranks' files are separate, and the tool's output covers all ranks: one job, with the bytes of four.
 #[test]
 fn fio_runs_its_job_on_every_rank() {
     for launcher in launchers() {
@@ -145,7 +145,7 @@ fn fio_runs_its_job_on_every_rank() {
     }
 }
 
-// Protects: all ranks run the phases of IO500, find counts what all of them wrote, and no data is left.
+// Protects: all ranks run the phases of IO500, find counts the files of all of them, and no data is left behind.
 #[test]
 fn io500_runs_its_phases_on_every_rank() {
     for launcher in launchers() {
@@ -162,8 +162,8 @@ fn io500_runs_its_phases_on_every_rank() {
             assert_eq!(phase.ends_with("[INVALID]"), phase.contains("-write "), "{phase}: {}", said.out);
         }
         let result = std::fs::read_to_string(home.work().join("results/result.txt")).unwrap();
-        // 120 empty files and 120 of 3901 bytes of each rank, its file of IOR and its 60 of md-workbench, and IOR's for all: every rank
-        // takes part in finding them.
+        // 120 empty files and 120 of 3901 bytes per rank, its file of IOR and its 60 of md-workbench, and IOR's for
+        // all: every rank takes part in finding them.
         for (line, times) in [
             ("procs           = 3", 1),
             ("total-files     = 904", 1),
@@ -210,7 +210,7 @@ fn a_rank_that_fails_ends_the_run_and_is_named() {
     }
 }
 
-// Protects: a job that fails on one rank is that job's failure, as fio has it: the others go on, and the file is named.
+// Protects: if a job fails on one rank, only that job fails, as in fio: the others continue, and the file is named.
 #[test]
 fn a_job_that_fails_on_one_rank_names_its_file() {
     for launcher in launchers() {
@@ -223,12 +223,12 @@ fn a_job_that_fails_on_one_rank_names_its_file() {
     }
 }
 
-/// Writes for much longer than a test takes.
+/// A workload that writes much longer than a test takes.
 const LONG: &str = "name = \"long\"\n[target.data.file]\npath = \"data\"\nsize = \"1MiB\"\nprepare = \"nothing\"\n[[phase]]\n\
                     name = \"write\"\nstop.time = \"10min\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.mix.write = 100\n\
                     work.blocks.block = \"4KiB\"\n";
 
-/// The process of a rank below this one, once the program itself runs in it.
+/// Returns the PID of a rank below this process, once it runs the program itself.
 fn process_of_rank(launcher: u32, rank: u32) -> Option<rustix::process::Pid> {
     let has_rank = |process: u32| {
         let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
@@ -251,7 +251,7 @@ fn process_of_rank(launcher: u32, rank: u32) -> Option<rustix::process::Pid> {
     None
 }
 
-/// How many files here and below are so.
+/// Counts the files here and below that match.
 fn files_below(directory: &Path, is_so: &dyn Fn(&Path) -> bool) -> usize {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.map(|path| if path.is_dir() { files_below(&path, is_so) } else { usize::from(is_so(&path)) }).sum()
@@ -266,8 +266,8 @@ fn made_files(directory: &Path) -> usize {
     files_below(directory, &|path| path.file_name().is_some_and(|name| name.to_string_lossy().contains("file.mdtest")))
 }
 
-// Protects: a signal to one rank ends the run for all, and what the others measured is kept: none is called silent that only hears
-// of it later.
+// Protects: a signal to one rank ends the run for all, and the others' measurements are kept. A rank that learns of it
+// later is not called silent.
 #[test]
 fn a_signal_to_one_rank_keeps_what_all_measured() {
     for launcher in launchers() {
@@ -287,7 +287,7 @@ fn a_signal_to_one_rank_keeps_what_all_measured() {
             let phase = phase(&result, "write");
             assert_eq!(phase["ranks"]["ranks"], 3, "{}\n{}", said.out, said.err);
             let ended_by = result["ranks"]["ended_by"].to_string();
-            // Rank 0 is the command itself, which a signal interrupts as it does without ranks.
+            // Rank 0 is the command itself, so a signal interrupts it as without ranks.
             assert!(signalled == 0 || ended_by.contains("rank 2 on "), "{ended_by}");
             assert!(!ended_by.contains("answer"), "{ended_by}");
             assert_no_test_data(&home.work());
@@ -295,9 +295,10 @@ fn a_signal_to_one_rank_keeps_what_all_measured() {
     }
 }
 
-// Protects: when a rank dies, it is named, and what the others measured is stored before the launcher kills them. Only Open MPI leaves
-// time for that; here more than its second, so that a busy machine does not matter. That no rank leaves early, which makes mpirun kill
-// at once, is for the unit test of `study/src/ranks/patience.rs`.
+// Protects: when a rank dies, it is named, and the others' measurements are stored before the launcher kills them.
+//
+// Only Open MPI leaves time for that; here more than its second, so that a busy machine does not matter. The unit test
+// of `study/src/ranks/patience.rs` checks that no rank leaves early, which makes mpirun kill at once.
 #[test]
 fn a_rank_that_dies_is_named_and_the_rest_is_stored() {
     for launcher in launchers().filter(|launcher| launcher.program == "mpirun.openmpi") {
@@ -324,7 +325,7 @@ fn a_rank_that_dies_is_named_and_the_rest_is_stored() {
     }
 }
 
-// Protects: whatever ends a command, the other ranks end too, and say nothing of their own.
+// Protects: however a command ends, the other ranks end too, without messages of their own.
 #[test]
 fn every_end_is_the_end_of_all() {
     for launcher in launchers() {
@@ -338,7 +339,7 @@ fn every_end_is_the_end_of_all() {
     }
 }
 
-// Protects: an MPI that is missing is an error with a way out, on one rank's behalf only; and each process can run alone.
+// Protects: a missing MPI is an error with a suggestion, from one rank only; and each process can run alone.
 #[test]
 fn a_library_that_is_missing_is_an_error_with_a_way_out() {
     let home = Home::new();
@@ -357,7 +358,8 @@ fn a_library_that_is_missing_is_an_error_with_a_way_out() {
     Said::of(slurm).expect(2).complains(&["srun --mpi=pmix"]);
 }
 
-// Protects mdtest over MPI: every process is a task with its own items, and behind the stonewall all go on to the furthest of all.
+// Protects mdtest over MPI: every process is a task with its own items, and after the stonewall all continue to the
+// furthest one.
 #[test]
 fn mdtests_tasks_are_processes() {
     for launcher in launchers() {
@@ -380,8 +382,8 @@ fn mdtests_tasks_are_processes() {
     }
 }
 
-// Protects md-workbench over MPI: every process is a rank that reads and removes the objects of another one, and behind the stonewall
-// all go on to the furthest of all.
+// Protects md-workbench over MPI: every process is a rank that reads and removes another rank's objects, and after the
+// stonewall all continue to the furthest one.
 #[test]
 fn md_workbenchs_ranks_are_processes() {
     for launcher in launchers() {
@@ -394,7 +396,7 @@ fn md_workbenchs_ranks_are_processes() {
         assert_eq!(phase(&result, "benchmark-1")["done"]["read"]["ops"], 3 * 2 * 4);
 
         let walled = format!("{line} -w 1 -W -I 100000000 -R 1");
-        // Of three ranks, one that is ahead would find that another one has not made its objects yet.
+        // With three ranks, a fast one would find that another one has not created its objects yet.
         launcher.plumb(&home, 2, &format!("{walled} -1 -2")).ran().says(&["stonewall wear out", " stonewall-iter:"]);
         let left = files_below(&home.work().join("out"), &|_| true);
         assert_eq!(left, 2 * 2 * 5);
@@ -403,8 +405,8 @@ fn md_workbenchs_ranks_are_processes() {
     }
 }
 
-// Protects IOR over MPI: every process is a task with its own blocks, which others read and verify; barriers and the stonewall hold
-// for all; fewer tasks than processes leave the others idle.
+// Protects IOR over MPI: every process is a task with its own blocks, which others read and verify. Barriers and the
+// stonewall apply to all; with fewer tasks than processes, the others are idle.
 #[test]
 fn iors_tasks_are_processes() {
     for launcher in launchers() {
@@ -426,7 +428,7 @@ fn iors_tasks_are_processes() {
     }
 }
 
-/// Names in a directory, in order.
+/// Returns the names in a directory, in order.
 fn names_in(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
@@ -434,7 +436,7 @@ fn names_in(directory: &Path) -> Vec<String> {
     names
 }
 
-// Protects -K over MPI: the rank that removes the file hears of what another one has read.
+// Protects -K over MPI: the rank that removes the file learns of another one's read errors.
 #[test]
 fn a_file_that_another_task_found_wrong_stays() {
     for launcher in launchers() {
@@ -451,8 +453,8 @@ fn a_file_that_another_task_found_wrong_stays() {
     }
 }
 
-// Protects IOR's MPI-IO: whichever way MPI moves the data, it lies where the other back end puts it, and is read as what was written;
-// and the library leaves no other file behind, and writes over none that Plumb did not make.
+// Protects IOR's MPI-IO: however MPI moves the data, the file equals that of the other back end, and reads return the
+// written data. The library leaves no other file behind, and overwrites none that Plumb did not make.
 #[test]
 fn mpi_io_puts_data_where_posix_does() {
     for launcher in launchers() {
@@ -496,7 +498,7 @@ fn collective_mpi_io_stops_in_step() {
     }
 }
 
-// Protects: where calls of MPI fail on all ranks, the run ends with the library's words, and none waits for another for ever.
+// Protects: if MPI calls fail on all ranks, the run ends with the library's message, and no rank waits forever.
 #[test]
 fn mpi_io_that_fails_ends_the_run() {
     for launcher in launchers() {
@@ -507,7 +509,7 @@ fn mpi_io_that_fails_ends_the_run() {
     }
 }
 
-// Protects: a process that was started alone opens an MPI library for MPI-IO, and says what to do where it cannot.
+// Protects: a process that was started alone opens an MPI library for MPI-IO, and suggests a fix if it cannot.
 #[test]
 fn mpi_io_works_alone_with_a_library() {
     let home = Home::new();
@@ -537,7 +539,7 @@ fn mpi_io_works_alone_with_a_library() {
     assert!(!home.work().join("f").exists());
 }
 
-// Protects: what processes cannot do together is refused with a way out, before anything is written.
+// Protects: unsupported combinations of processes are refused with a suggestion, before anything is written.
 #[test]
 fn what_tasks_in_processes_cannot_do_is_refused() {
     for launcher in launchers().take(1) {

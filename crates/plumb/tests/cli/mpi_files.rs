@@ -1,4 +1,4 @@
-//! Whose files ranks read that each have their own: another one's, unless the workload says otherwise.
+//! Which files ranks read if each has its own: those of another rank, unless the workload says otherwise.
 
 use crate::common::{Home, Said, needs};
 use crate::mpi::{launchers, phase};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 
-/// Writes files of all three kinds that a rank has for itself, with stamps that tell ranks apart, and reads them.
+/// Writes files of all three kinds that each rank has for itself, with stamps that identify the rank, and reads them.
 const KINDS: &str = "name = \"kinds\"\n[target.one.file]\npath = \"one\"\nsize = \"64KiB\"\nprepare = \"nothing\"\n\
     [target.many.files]\npath = \"many\"\nsize = \"16KiB\"\ncount = 3\n[target.tree.tree]\npath = \"tree\"\nfiles = 20\n\
     size = { uniform = { min = \"1KiB\", max = \"9KiB\" } }\npreallocated-percent = 50\n\
@@ -18,7 +18,7 @@ const KINDS: &str = "name = \"kinds\"\n[target.one.file]\npath = \"one\"\nsize =
     [[phase.workers]]\ntarget = \"tree\"\nlimit.passes = 30\n\
     work.program.steps = [\"open\", { read-whole = { request = \"64KiB\" } }, \"close\"]\n";
 
-/// The test directories in which a rank wrote and read, as strace saw it.
+/// Returns the test directories in which a rank wrote and read, as strace saw them.
 fn directories(trace: &str, call: &str) -> BTreeSet<String> {
     let of_call = trace.lines().filter(|line| line.contains(&format!(" {call}(")));
     let paths = of_call.filter_map(|line| line.split_once('<')?.1.split_once('>')).map(|(path, _)| path);
@@ -26,8 +26,8 @@ fn directories(trace: &str, call: &str) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-// Protects: a phase that only reads takes the files of another rank, of every kind, with that rank's stamps and sizes, and each rank's
-// are read by one; with `reads-own`, and for what is written, its own.
+// Protects: a phase that only reads uses the files of another rank, of every kind, with that rank's stamps and sizes,
+// and one rank reads each rank's files. With `reads-own`, and for writes, it uses its own.
 #[test]
 fn ranks_read_what_another_rank_wrote() {
     if !needs::tools(&["strace"]) {
@@ -68,7 +68,8 @@ fn ranks_read_what_another_rank_wrote() {
     }
 }
 
-// Protects: where ranks do not see each other's files, as on file systems of their own, each reads its own, and the result says so.
+// Protects: if ranks do not see each other's files, as on local file systems, each reads its own, and the result says
+// so.
 #[test]
 fn ranks_that_do_not_see_each_other_s_files_read_their_own() {
     if !needs::root_and(&["unshare"]) {
@@ -94,7 +95,8 @@ fn ranks_that_do_not_see_each_other_s_files_read_their_own() {
     }
 }
 
-// Protects --mpiio.showHints: rank 0 prints what it gives and what the opened file has, once for each open, and never into JSON.
+// Protects --mpiio.showHints: rank 0 prints the hints that it passes and those of the opened file, once per open, and
+// never into JSON.
 #[test]
 fn hints_of_mpi_io_are_shown() {
     for launcher in launchers() {
@@ -119,8 +121,8 @@ fn hints_of_mpi_io_are_shown() {
     }
 }
 
-// Protects --mpiio.useStridedDatatype: each call puts one transfer into all segments, as IOR's file has it; all of it counts, and what
-// is read back is what was written, also by ranks that call each for itself.
+// Protects --mpiio.useStridedDatatype: each call writes one transfer into all segments, in IOR's file layout. All of it
+// counts, and reads return the written data, also if ranks call independently.
 #[test]
 fn strided_calls_fill_every_segment() {
     for launcher in launchers() {
@@ -140,7 +142,7 @@ fn strided_calls_fill_every_segment() {
             for summary in json["summary"].as_array().unwrap() {
                 assert_eq!(summary["xsizeMiB"].as_f64(), Some(moved), "{summary}");
             }
-            // Data that is not what was written is found: that of one transfer, whichever segment the buffer keeps it of.
+            // Wrong data is detected in a single transfer, whichever segment holds it.
             let mut wrong = segment;
             wrong.iter_mut().rev().take(100).for_each(|byte| *byte ^= 1);
             std::fs::write(home.work().join("strided"), wrong.repeat(segments)).unwrap();
@@ -150,8 +152,8 @@ fn strided_calls_fill_every_segment() {
     }
 }
 
-// Protects: a file that one rank alone cannot open with MPI-IO ends the run, with that rank and its host named, and nobody waits in the
-// library for ever.
+// Protects: a file that a single rank cannot open with MPI-IO ends the run, with that rank and its host named, and no
+// rank waits in the library forever.
 #[test]
 fn a_file_that_one_rank_cannot_open_ends_the_run() {
     if !needs::root_and(&["unshare"]) {
@@ -171,8 +173,8 @@ fn a_file_that_one_rank_cannot_open_ends_the_run() {
     }
 }
 
-// Protects: no rank removes or makes a file before all of them have looked at theirs. A rank that is not let pass comes late enough to
-// find the file of the others gone, where they do not wait for it.
+// Protects: no rank removes or creates a file before all of them have inspected theirs. Without this barrier, a rank
+// that arrives late would find the others' file gone.
 #[test]
 fn files_stay_until_every_rank_is_let_pass() {
     if !needs::root_and(&["unshare"]) {

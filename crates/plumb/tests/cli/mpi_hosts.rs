@@ -1,4 +1,5 @@
-//! Ranks on several hosts: network namespaces of this machine with names of their own, which a launcher reaches by an agent.
+//! Ranks on several hosts: network namespaces of this machine with host names of their own, which a launcher reaches
+//! through an agent.
 
 use crate::common::{Home, Said, needs};
 use crate::mpi::{Reached, launchers};
@@ -10,14 +11,14 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Of the block for documentation (RFC 5737): nobody's real network is cut.
+/// From the documentation range (RFC 5737), so that no real network is cut off.
 pub(crate) const NETWORK: &str = "198.51.100";
 
-/// Hosts that reach each other and this machine, which they are parts of.
+/// Hosts that reach each other and this machine.
 pub(crate) struct Hosts {
     pub names: Vec<String>,
     bridge: String,
-    /// Their addresses are those of other tests, too.
+    /// Other tests use the same addresses.
     _only: MutexGuard<'static, ()>,
 }
 
@@ -25,7 +26,7 @@ static ONLY: Mutex<()> = Mutex::new(());
 
 impl Hosts {
     pub(crate) fn new(count: usize) -> Hosts {
-        // A namespace goes a moment after the last process in it.
+        // A namespace disappears shortly after its last process.
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = format!("{}{}", std::process::id() % 100_000, COUNT.fetch_add(1, Relaxed));
         let hosts = Hosts {
@@ -49,7 +50,7 @@ impl Hosts {
         hosts
     }
 
-    /// A command of this home on a host.
+    /// Builds a command of this home on a host.
     pub(crate) fn on(&self, host: usize, home: &Home, words: &[&str]) -> Command {
         let plain = home.command(words);
         let mut command = Command::new("ip");
@@ -64,7 +65,7 @@ impl Hosts {
         command
     }
 
-    /// What a launcher calls in the place of ssh: it runs a command line on a host.
+    /// The launcher's replacement for ssh: runs a command line on a host.
     pub(crate) fn agent(&self, home: &Home) -> PathBuf {
         let text = "#!/bin/sh\n[ \"$1\" != -x ] || shift\nhost=$1\nshift\n\
                     exec ip netns exec \"$host\" unshare --uts sh -c 'hostname \"$0\" && exec sh -c \"$1\"' \"$host\" \"$*\"\n";
@@ -93,8 +94,8 @@ const CONFIG: &str = "[global]\ndatadir = data\nresultdir = results\ntimestamp-d
                       [debug]\nstonewall-time = 4\n[ior-easy]\ntransferSize = 64k\nblockSize = 256k\n[ior-hard]\n\
                       segmentCount = 10\n[mdtest-easy]\nn = 120\n[mdtest-hard]\nn = 120\n";
 
-// Protects: all phases of IO500 run on the ranks of two hosts, which read and stat what the other one wrote; every stored run has both
-// hosts with their ranks, and its page says so.
+// Protects: all phases of IO500 run on the ranks of two hosts, which read and stat each other's files; every stored run
+// has both hosts with their ranks, and its page says so.
 #[test]
 fn io500_runs_on_two_hosts() {
     if !needs::root_and(&["ip", "unshare"]) {
@@ -111,7 +112,7 @@ fn io500_runs_on_two_hosts() {
         let phases: Vec<&str> = said.out.lines().filter(|line| line.contains(" : time ")).collect();
         assert_eq!(phases.len(), 14, "{}", said.out);
         for phase in phases {
-            // Those that write are too short, and nothing else is wrong.
+            // Writing phases are too short, which is the only problem.
             assert_eq!(phase.ends_with("[INVALID]"), phase.contains("-write "), "{phase}: {}", said.out);
         }
         let result = std::fs::read_to_string(home.work().join("results/result.txt")).unwrap();

@@ -1,5 +1,5 @@
-//! Two hosts: network namespaces of this machine with a cable between them, which no loopback stands in for: other addresses, a
-//! link's own packets, and ends that find each other by both families.
+//! Two hosts: network namespaces of this machine connected by a virtual cable. Unlike loopback, they have different
+//! addresses and real link packets, and find each other over both families.
 
 use crate::common::{Home, Said, needs};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Addresses of the two ends, for documentation (RFC 5737, 3849): nobody's real network is cut.
+/// Addresses of the two ends, from documentation ranges (RFC 5737, 3849), so that no real network is cut off.
 const ADDRESSES: [[&str; 2]; 2] = [["198.51.100.1", "198.51.100.2"], ["2001:db8::1", "2001:db8::2"]];
 
 struct Hosts([String; 2]);
@@ -59,7 +59,7 @@ impl Hosts {
         self.on(host, &plain)
     }
 
-    /// Whether somebody listens there by now.
+    /// Whether a server listens there yet.
     fn listens(&self, host: usize, port: u16) -> bool {
         let mut ss = Command::new("ss");
         ss.args(["-Hltn", &format!("sport = :{port}")]);
@@ -105,7 +105,7 @@ impl Drop for Serving {
     }
 }
 
-/// Every transport with every direction, streams in parallel, and each way to end.
+/// Every transport with every direction, parallel streams, and each way to end.
 const TESTS: &[&str] = &[
     "-t 1 -P 2",
     "-t 1 -R -O 1",
@@ -132,7 +132,7 @@ fn works(line: &str, said: &Said) {
     }
 }
 
-// Protects users of a network that is none of loopback's: stock ends in both roles over a link, by both families.
+// Protects users of real networks: stock ends in both roles over a link, over both families.
 #[test]
 fn stock_iperf3_over_a_link() {
     if !needs::root_and(&["iperf3", "ip", "ss"]) {
@@ -148,7 +148,7 @@ fn stock_iperf3_over_a_link() {
             let said = loop {
                 let said = Said::of(hosts.plumb(0, &home, &format!("as iperf3 -c {address} -p 5302 {line} -J")));
                 tries += 1;
-                // It takes a moment to listen again after a test.
+                // The server takes a moment to listen again after a test.
                 if said.code == 0 || tries == 5 {
                     break said.expect(0);
                 }
@@ -160,7 +160,7 @@ fn stock_iperf3_over_a_link() {
     }
 }
 
-// Protects those who are not on this link: a server is on loopback unless it is told otherwise; and what it admits with keys.
+// Protects other hosts: a server listens only on loopback unless told otherwise, and serves only clients with keys.
 #[test]
 fn only_whom_it_is_told_to_serve() {
     if !needs::root_and(&["ip", "ss"]) {

@@ -1,4 +1,4 @@
-//! `plumb as netperf` and `plumb as netserver`, at both ends of the real ones and of themselves, over this machine's loopback.
+//! `plumb as netperf` and `plumb as netserver`, at either end of the real ones and of themselves, over loopback.
 
 use crate::common::ports::free_port;
 use crate::common::{Home, Said, needs};
@@ -14,7 +14,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Once it listens.
+    /// Waits until it listens.
     fn wait(mut child: Child, port: u16) -> Server {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -33,7 +33,7 @@ impl Server {
         let mut command = Command::new("netserver");
         command.args(["-D", "-4", "-L", "127.0.0.1", "-p", &port.to_string()]).stdout(Stdio::piped());
         let child = command.spawn().unwrap();
-        // It says that it starts before it listens, and says it late where its output is no terminal.
+        // It reports its start before it listens, and prints this late if its output is not a terminal.
         for _ in 0..200 {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
                 break;
@@ -55,7 +55,7 @@ impl Drop for Server {
     }
 }
 
-/// What the real netperf says.
+/// Returns the output of the real netperf.
 pub(super) fn real(line: &str) -> Said {
     let mut command = Command::new("netperf");
     command.args(line.split_whitespace()).env("LC_ALL", "C");
@@ -89,8 +89,8 @@ fn numbers(text: &str) -> Vec<f64> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-// Protects the protocol in both roles, and the text: each test between ours and the real one, either way round, prints the
-// same words and as many numbers as the real one does with itself.
+// Protects the protocol in both roles, and the text: each test between ours and the real one, in either role, prints
+// the same words and as many numbers as the real one with itself.
 #[test]
 fn tests_run_with_the_real_one_at_either_end() {
     if !needs::tools(&["netperf", "netserver"]) {
@@ -115,8 +115,8 @@ fn tests_run_with_the_real_one_at_either_end() {
     }
 }
 
-// Protects scripts and flent: the same names in the same order, whichever end is whose; and that both ends agree on what
-// has moved.
+// Protects scripts and flent: the same names in the same order in both roles; and both ends agree on the amount
+// transferred.
 #[test]
 fn selectors_are_those_of_the_real_one() {
     if !needs::tools(&["netperf", "netserver"]) {
@@ -144,7 +144,8 @@ fn selectors_are_those_of_the_real_one() {
     }
 }
 
-// Protects those who have no netperf: both ends are here, over both families, with what a stream has sent all received.
+// Protects users without netperf: both ends are ours, over both families, and everything that a stream sends is
+// received.
 #[test]
 fn both_ends_are_ours() {
     let home = Home::new();
@@ -176,7 +177,7 @@ fn both_ends_are_ours() {
     assert_eq!(said.expect(0).out, "CONFIDENCE_ITERATION=3\n");
 }
 
-/// Services that any host may have, each at a port of its own: discard, echo and chargen, and the first two of datagrams.
+/// Services of an ordinary host, each at its own port: discard, echo and chargen, and the first two for datagrams.
 struct Services {
     discard: u16,
     echo: u16,
@@ -218,7 +219,7 @@ fn serve(run: fn(TcpStream) -> std::io::Result<()>) -> u16 {
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for peer in listener.incoming().flatten() {
-            // A test that is over closes its connection.
+            // A test closes its connection at its end.
             std::thread::spawn(move || run(peer));
         }
     });
@@ -239,8 +240,8 @@ fn datagrams(echoes: bool) -> u16 {
     port
 }
 
-// Protects tests of hosts without a netserver: the same words and as many numbers as the real netperf prints with the same
-// service, and the same values for the far end, which reports none.
+// Protects tests of hosts without a netserver: the same words and as many numbers as the real netperf prints with the
+// same service, and the same values for the far end, which reports none.
 #[test]
 fn without_netserver_a_service_is_enough() {
     if !needs::tools(&["netperf"]) {
@@ -281,7 +282,7 @@ fn without_netserver_a_service_is_enough() {
     }
 }
 
-// Protects who has no netperf: connections are made and closed in a service that closes only what its peer has closed.
+// Protects users without netperf: connections are made and closed to a service that closes only after its peer.
 #[test]
 fn connections_to_a_service_are_made_and_closed() {
     let (home, services) = (Home::new(), Services::start());
@@ -329,7 +330,7 @@ fn failures_say_why() {
     said.complains(&["-m must be from 1 to 1048576 bytes"]);
 }
 
-/// A request for a test, as netperf sends it: 5 s of round trips with datagrams of 1 byte.
+/// Returns a request for a test, as netperf sends it: 5 s of round trips with datagrams of 1 byte.
 fn request() -> [u8; 656] {
     let mut message = [0; 656];
     let words: [(usize, i32); 14] = [
@@ -354,7 +355,7 @@ fn request() -> [u8; 656] {
     message
 }
 
-/// The second word of the answer to a message, and the port for data.
+/// Returns the second word of the answer to a message, and the port for data.
 fn ask(server: &Server, message: &[u8]) -> (TcpStream, i32, u16) {
     let mut control = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -366,8 +367,8 @@ fn ask(server: &Server, message: &[u8]) -> (TcpStream, i32, u16) {
     (control, word(4), u16::try_from(word(52)).unwrap())
 }
 
-// Protects others from the server (the reflector that netserver is): datagrams go to the client of the control connection
-// only, and no address that the client names is sent anything.
+// Protects third parties from reflection by netserver: datagrams go only to the client of the control connection, and
+// never to an address that the client names.
 #[test]
 fn datagrams_go_to_nobody_else() {
     let home = Home::new();
@@ -394,7 +395,8 @@ fn datagrams_go_to_nobody_else() {
     assert!(stranger.recv(&mut [0; 16]).is_err(), "nor later");
 }
 
-// Protects who sends a file: the one that -F names is sent, of the size of a block or more; what is none is named, and nobody is asked.
+// Protects users who send a file: `-F` sends the named file, which must have at least a block. An invalid file is
+// named, without contacting the server.
 #[test]
 fn the_file_that_is_sent_is_the_users() {
     let home = Home::new();
@@ -426,7 +428,7 @@ fn no_file_that_a_client_names_is_read() {
     assert_eq!(ask(&server, &message).1, 1, "EPERM");
 }
 
-// Protects against a client that says nothing, or nonsense: others are served meanwhile, and it is closed in the end.
+// Protects against a silent or invalid client: others are served in the meantime, and it is closed in the end.
 #[test]
 fn a_silent_client_keeps_nobody() {
     let home = Home::new();
@@ -443,7 +445,7 @@ fn a_silent_client_keeps_nobody() {
     }
 }
 
-// Protects the machine: nobody from outside is served unless that is said.
+// Protects the machine: outside clients are served only on request.
 #[test]
 fn it_listens_on_loopback_only() {
     let home = Home::new();
@@ -459,7 +461,7 @@ fn it_listens_on_loopback_only() {
         .filter(|local| local.ends_with(&own))
         .collect();
     assert_eq!(listening, [format!("0100007F{own}")]);
-    // It says so once it listens.
+    // It prints this once it listens.
     let mut said = String::new();
     BufReader::new(server.child.stderr.take().unwrap()).read_line(&mut said).unwrap();
     assert!(said.contains("listening on loopback only; use -L 0.0.0.0"), "{said}");
@@ -469,7 +471,7 @@ fn it_listens_on_loopback_only() {
 pub(super) struct Background(rustix::process::Pid);
 
 impl Background {
-    /// The process that was given this port, once it serves.
+    /// Returns the process that was given this port, once it serves.
     pub(super) fn on(port: u16) -> Background {
         let word = format!("\0{port}\0");
         for _ in 0..500 {
@@ -493,8 +495,8 @@ impl Drop for Background {
     }
 }
 
-// Protects: a server in the background outlives its terminal, and the scheduler, which shares processors between sessions, does
-// not count it to what else runs there.
+// Protects: a server in the background outlives its terminal, and the scheduler, which shares processors between
+// sessions, puts it in its own session.
 #[test]
 fn a_server_in_the_background_has_a_session_of_its_own() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Network work of workloads: streams, round trips, connections, and the probe beside any phase.
+//! Network work in workloads: streams, round trips, connections, and the probe next to any phase.
 
 use crate::agents::{Agent, socket};
 use crate::common::ports::free_port;
@@ -18,7 +18,7 @@ impl Other {
             line.clear();
             assert!(out.read_line(&mut line).unwrap() > 0, "it ended before it listened");
         }
-        // What else it prints is read, so that it never waits for its reader.
+        // Its further output is read, so that it never blocks.
         std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
         Other(child)
     }
@@ -35,7 +35,7 @@ impl Drop for Other {
     }
 }
 
-/// A workload of one phase for each work, against one host.
+/// Returns a workload with one phase per kind of work, against one host.
 fn workload(address: &str, phases: &[(&str, &str)]) -> String {
     let mut text = format!("name = \"network\"\n[target.peer.host]\naddress = \"{address}\"\n");
     for (name, lines) in phases {
@@ -54,7 +54,7 @@ fn network<'a>(result: &'a Value, name: &str) -> &'a Value {
     &phase(result, name)["network"][0]
 }
 
-// Protects the language: each kind of network work is a phase like any other, with what both ends know of it.
+// Protects the language: each kind of network work is a phase like any other, with measurements of both ends.
 #[test]
 fn streams_and_round_trips_are_phases_like_any_others() {
     let home = Home::new();
@@ -75,7 +75,7 @@ fn streams_and_round_trips_are_phases_like_any_others() {
     crate::commands::fits(&home, "result", &result);
     let value = |phase, name| metric(&result, phase, name)["value"].as_f64().unwrap();
     assert!(value("send", "send.bw") > 0.0 && value("crr", "crr.ops") > 0.0);
-    // Bytes of a rate are exact, and time is not: half of the rate and twice of it are far from any accident.
+    // The bytes of a rate are exact, but time is not: half and twice the rate are far outside normal variation.
     for (phase, name, rate) in [("receive", "receive.bw", 4e6), ("paced", "send.bw", 4e6), ("open", "rr.ops", 500.0)] {
         let value = value(phase, name);
         assert!((rate / 2.0..rate * 2.0).contains(&value), "{phase} {value}");
@@ -99,7 +99,7 @@ fn streams_and_round_trips_are_phases_like_any_others() {
     }
 }
 
-// Protects runs of agents: a process of an agent connects network work as the program itself does.
+// Protects runs with agents: an agent's process can do network work like the program itself.
 #[test]
 fn an_agent_makes_network_work() {
     let home = Home::new();
@@ -111,7 +111,7 @@ fn an_agent_makes_network_work() {
     assert!(metric(&result, "send", "send.bw")["value"].as_f64().unwrap() > 0.0);
 }
 
-// Protects latency under load: the same round trips idle and during a phase that knows nothing of networks.
+// Protects latency under load: the same round trips, idle and during a phase without network work.
 #[test]
 fn a_probe_runs_beside_any_workload() {
     let home = Home::new();
@@ -132,7 +132,7 @@ fn a_probe_runs_beside_any_workload() {
         assert!(trips["count"].as_u64() > Some(20) && trips["p50_ns"].is_u64(), "{trips}");
     }
     home.plumb("show last").expect(0).says(&["probe: 127.0.0.1", "idle", "reads"]);
-    // The same from the command line, and where nobody answers.
+    // The same from the command line, and for a port without a server.
     home.file(
         "plain.toml",
         &text.replace(&format!("[phase.probe]\nto = \"127.0.0.1:{port}\"\nidle = \"300ms\"\n"), ""),
@@ -144,7 +144,7 @@ fn a_probe_runs_beside_any_workload() {
         .complains(&["probe", "plumb net --serve"]);
 }
 
-// Protects comparisons: what is not copied is named in the result, and the kernel's word on it, too.
+// Protects comparisons: the result names zero-copy transfers, and whether the kernel copied anyway.
 #[test]
 fn how_bytes_pass_is_in_the_result() {
     let home = Home::new();
@@ -159,14 +159,14 @@ fn how_bytes_pass_is_in_the_result() {
     for way in ways {
         let passing = network(&result, way)["passing"].as_str().unwrap();
         assert!(passing.starts_with(&format!("tx {way}, rx truncate")), "{passing}");
-        // On loopback, the kernel copies what was to go without a copy.
+        // On loopback, the kernel copies even zero-copy sends.
         assert_eq!(passing.contains("the kernel copied"), way == "zerocopy", "{passing}");
         assert!(phase(&result, way)["done"]["send"]["bytes"].as_u64() > Some(1 << 20), "{result}");
     }
     assert!(phase(&result, "back")["done"]["receive"]["bytes"].as_u64() > Some(1 << 20));
 }
 
-// Protects machines without a network: sockets of this machine carry the same work, and their file is gone afterwards.
+// Protects machines without a network: Unix sockets carry the same work, and their file is removed afterwards.
 #[test]
 fn sockets_of_this_machine_carry_it_too() {
     let home = Home::new();
@@ -191,7 +191,8 @@ fn sockets_of_this_machine_carry_it_too() {
     assert!(!path.exists(), "its socket stays behind");
 }
 
-// Protects users from numbers of something else: what an end or this kernel cannot do is refused with the way out.
+// Protects users from misleading numbers: work that an end or this kernel does not support is refused with a
+// suggestion.
 #[test]
 fn what_cannot_be_is_refused() {
     let home = Home::new();
@@ -218,7 +219,7 @@ fn what_cannot_be_is_refused() {
     home.plumb("run net.toml").complains(&["never ends"]);
 }
 
-// Protects users of stock servers: streams go to them, and round trips say what they need.
+// Protects users of stock servers: streams work with them, and round trips report their requirement.
 #[test]
 fn streams_go_to_a_stock_iperf3() {
     if !needs::tools(&["iperf3"]) {

@@ -1,4 +1,4 @@
-//! Noise floors on simulated devices: what is measured, kept, and held against later comparisons.
+//! Noise floors on simulated devices: measured, stored, and applied to later comparisons.
 
 use crate::commands::fits;
 use crate::common::{Home, breadth};
@@ -19,7 +19,8 @@ fn noise_fits_its_schema_and_follows_the_spread() {
     assert!(floor(&quiet) > 0.0 && floor(&loud) > 1.5 * floor(&quiet), "{quiet:#} {loud:#}");
 }
 
-/// A place against itself is one place: what plots differ by is not in it, unless asked for.
+/// A target compared with itself is provisioned once: variation between provisionings is not included, unless
+/// requested.
 #[test]
 fn provisionings_have_a_floor_of_their_own() {
     let home = Home::new();
@@ -43,7 +44,7 @@ fn the_page_says_what_it_means() {
     home.plumb("noise sim:ssd --no-store").expect(0).says(&["Not stored"]);
 }
 
-/// The floor holds for the same work at the same place, whatever the order of the sides.
+/// The floor applies to the same workload at the same target, in any order of the sides.
 #[test]
 fn claims_below_the_floor_are_not_made() {
     let home = Home::new();
@@ -61,7 +62,7 @@ fn claims_below_the_floor_are_not_made() {
     if !breadth::is_lab() {
         return;
     }
-    // Equal sides whose floor is above the margin are not called equal.
+    // Equal sides whose floor exceeds the margin are not called equal.
     home.plumb("noise sim:ssd?cv=9% --seed 1").expect(0);
     let told = home.plumb("compare sim:ssd?cv=9% sim:ssd?cv=9% --json --seed 2").json();
     let other = home.plumb("compare sim:nvme sim:nvme --json").expect(0).json();
@@ -81,7 +82,7 @@ fn without_trusted_runs_there_is_no_floor() {
     home.plumb("noise sim:ssd?cached=60% --for stream-read").expect(3).says(&[
         "Rejected: ",
         "No noise floor for sim:ssd?cached=60%",
-        // The numbers are there nonetheless.
+        // The numbers are present nonetheless.
         "rejected stream-read read.bw",
         "GB/s",
         "rejected by checks",

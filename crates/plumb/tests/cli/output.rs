@@ -1,4 +1,4 @@
-//! Output that nobody reads, or that has no room: a run goes on, is stored, and ends with its own code.
+//! Output without a reader, or without space: a run continues, is stored, and ends with its own exit code.
 
 use crate::common::Home;
 use std::fs::File;
@@ -22,7 +22,7 @@ enum Stream {
     Error,
 }
 
-/// The exit code of these words with one of their streams replaced; `None` where a signal ended them.
+/// Returns the exit code of these words with one of their streams replaced; `None` after a signal.
 fn code(home: &Home, words: &str, stream: Stream, replaced: Stdio) -> Option<i32> {
     let mut command = home.command(words.split_whitespace());
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -37,7 +37,7 @@ fn code(home: &Home, words: &str, stream: Stream, replaced: Stdio) -> Option<i32
 fn a_run_ends_as_it_would_whatever_becomes_of_its_output() {
     let home = Home::new();
     let runs = [
-        // It says what it takes before it begins, on standard error.
+        // It prints its duration to standard error before it begins.
         "try sim:ssd",
         "run random-read --at sim:ssd",
         "run random-read --at sim:ssd --json",
@@ -57,7 +57,7 @@ fn a_run_ends_as_it_would_whatever_becomes_of_its_output() {
     assert!(stored("= 'ok'").as_u64().unwrap() >= 4 * runs.len() as u64);
 }
 
-/// What a command prints may be all there is of it; then it must not seem to be done.
+/// If the printed output is the only copy, its loss must not look like success.
 #[test]
 fn output_that_is_lost_is_an_error_where_nothing_else_holds_it() {
     let home = Home::new();

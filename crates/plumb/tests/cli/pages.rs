@@ -1,10 +1,10 @@
-//! Pages as people see them, on simulated devices, whose numbers are the same everywhere.
+//! Pages as users see them, on simulated devices, whose numbers are the same everywhere.
 
 use crate::common::{Home, needs};
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-/// Without what differs from run to run: ids.
+/// Removes ids, which differ from run to run.
 fn redacted(page: &str) -> String {
     let mut words = Vec::new();
     for line in page.lines() {
@@ -14,7 +14,7 @@ fn redacted(page: &str) -> String {
     words.join("\n")
 }
 
-/// The short form of an id, `01a1fcae-9e9b`, perhaps with punctuation around it.
+/// Whether a word is the short form of an id, `01a1fcae-9e9b`, perhaps with punctuation around it.
 fn is_id(word: &str) -> bool {
     let word = word.trim_matches([':', ';', '(', ')']).as_bytes();
     word.len() == 13 && word[8] == b'-' && word.iter().enumerate().all(|(i, byte)| i == 8 || byte.is_ascii_hexdigit())
@@ -59,7 +59,7 @@ fn page_of_a_comparison_without_runs() {
     insta::assert_snapshot!(page("compare sim:ssd sim:ssd?cached=60% --for stream-read"));
 }
 
-/// Runs in a terminal of so many columns; what it draws.
+/// Runs a command in a terminal of this width; returns its output.
 fn in_terminal(columns: u32, environment: &[(&str, &str)], line: &str) -> String {
     let home = Home::new();
     let program = home.command([""; 0]).get_program().to_str().unwrap().to_owned();
@@ -75,14 +75,14 @@ fn in_terminal(columns: u32, environment: &[(&str, &str)], line: &str) -> String
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Without colours and other control sequences.
+/// Removes colours and other control sequences.
 fn visible(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '\x1b' => while chars.next().is_some_and(|c| !c.is_ascii_alphabetic()) {},
-            // Back to the start of the line, which is then drawn anew.
+            // A carriage return starts the line over, which is then redrawn.
             '\r' if chars.peek() != Some(&'\n') => out.truncate(out.rfind('\n').map_or(0, |newline| newline + 1)),
             '\r' => {}
             c => out.push(c),
@@ -105,7 +105,7 @@ fn lines_stay_within_the_terminal() {
         (120, "check ."),
     ] {
         for text in visible(&in_terminal(columns, &[], line)).lines() {
-            // A single word may be longer than all.
+            // A single word may exceed the width.
             let fits = text.chars().count() <= columns as usize || text.split_whitespace().count() <= 1;
             assert!(fits, "{line} at {columns} columns: {} in `{text}`", text.chars().count());
         }
@@ -138,7 +138,7 @@ fn colour_only_where_it_is_wanted() {
     }
 }
 
-/// The live line is drawn while a phase runs, and is gone afterwards.
+/// The live line is drawn while a phase runs, and removed afterwards.
 #[test]
 fn the_live_line_is_drawn_and_cleared() {
     if !needs::tools(&["script", "stty"]) {
@@ -155,13 +155,13 @@ fn the_live_line_is_drawn_and_cleared() {
     );
     assert!(drawn.ends_with("\x1b[2K") || drawn.trim_end_matches(['\r', '\n']).ends_with("\x1b[2K"), "{drawn:?}");
     let quiet = Home::new().plumb("run random-read --set size=4MiB --set time=1500ms --set cache=as-is").ran();
-    // Only what the run needs, and what rejects it: others may use this disk.
+    // Only the run's requirements, and its rejection: other programs may use this disk.
     let is_said =
         |line: &str| line.contains("new directory") || line.starts_with("fail ") || line.contains("withdrawn");
     assert!(quiet.err.lines().all(is_said), "quiet when not a terminal: {}", quiet.err);
 }
 
-/// `plumb list | head -1` is no error.
+/// `plumb list | head -1` is not an error.
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let home = Home::new();

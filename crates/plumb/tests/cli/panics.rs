@@ -1,8 +1,8 @@
-//! Panics of the program, caused on purpose: reported with names of functions, exit code 4, and nothing left behind.
+//! Deliberate panics of the program: reported with function names, exit code 4, and nothing left behind.
 
 use crate::common::{Home, Said, assert_no_test_data};
 
-/// A worker of this name panics as its clock starts; `main`: the coordinator, once the workers run.
+/// The worker with this name panics as its clock starts; `main`: the coordinator, once the workers run.
 const PANICS: &str = "PLUMB_PANIC_WORKER";
 
 fn two_phases(run_as: &str) -> String {
@@ -15,7 +15,7 @@ fn two_phases(run_as: &str) -> String {
     format!(
         "name = \"two\"\n[target.data.file]\npath = \"data\"\nsize = \"8MiB\"\n{}{}",
         phase("first", "stop.time = \"200ms\"", "stop"),
-        // Ten minutes: only the panic ends it. A worker that leaves the others alone when it fails does not when it panics.
+        // Ten minutes: only the panic ends it. `leave` lets the others continue after a failure, but not after a panic.
         phase("second", "stop.time = \"10m\"", "leave"),
     )
 }

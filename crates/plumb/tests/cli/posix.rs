@@ -1,11 +1,11 @@
-//! `plumb posix` and `plumb as pjdfstest`: on the file system of the directory for temporary files.
+//! `plumb posix` and `plumb as pjdfstest`, on the file system of the temporary directory.
 
 use crate::common::{Home, Said, needs, schema, wait_until};
 use plumb_document::json;
 use serde_json::Value;
 use std::process::Command;
 
-/// Cases that hold on every file system that tests run on, whoever runs them.
+/// Cases that hold on every file system that tests run on, for any user.
 const PLAIN: &str = "make.regular,make.dir,rename.replaces,unlink.removes,mkdir.eexist";
 
 #[test]
@@ -19,7 +19,8 @@ fn a_file_system_that_conforms_passes_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(home.registry()).unwrap().count(), 0);
 }
 
-// Protects: a broken rule is found, counts at its level only, and is named with what was expected. Linux itself breaks this one.
+// Protects: a broken rule is found, counts only at its level, and is named with the expected result. Linux itself
+// breaks this one.
 #[test]
 fn a_broken_rule_fails_at_its_level_unless_it_is_known() {
     let home = Home::new();
@@ -110,7 +111,7 @@ fn a_case_is_explained_with_its_calls() {
     assert!(said.err.contains("did you mean `rmdir.dots`?"), "{}", said.err);
 }
 
-// Protects: what a case's program in C prints is what the case saw; it compiles with what a compiler brings.
+// Protects: the C program of a case gives the case's result, and compiles with a bare compiler.
 #[test]
 fn the_program_of_an_explanation_compiles_and_agrees() {
     let home = Home::new();
@@ -142,7 +143,7 @@ fn the_program_of_an_explanation_compiles_and_agrees() {
     }
 }
 
-/// Protects: help and documents count the cases that there are.
+/// Protects: help and documents state the actual number of cases.
 #[test]
 fn the_number_of_cases_is_said_as_it_is() {
     let home = Home::new();
@@ -166,7 +167,7 @@ fn pjdfstest_has_its_files_for_prove() {
     let refused = home.plumb("as pjdfstest granular/00.t").expect(0);
     assert!(refused.out.starts_with("1..0 # SKIP lists of NFSv4"), "{}", refused.out);
     home.plumb("as pjdfstest chmod/99").expect(2);
-    // Protects: a directory with the real pjdfstest is not written over.
+    // Protects: a directory with the real pjdfstest is not overwritten.
     home.file("mine.t", "");
     std::fs::create_dir_all(home.work().join("real/chmod")).unwrap();
     std::fs::write(home.work().join("real/chmod/00.t"), "#!/bin/sh\n").unwrap();
@@ -181,11 +182,11 @@ fn pjdfstest_has_its_files_for_prove() {
     }
 }
 
-/// Files with the flag immutable or append-only, a directory each.
+/// Files with the flag immutable or append-only, in separate directories.
 const FLAGS: &str = "*.eperm-immutable,*.eperm-append,*.eperm-immutable-parent,*.eperm-append-parent";
 
-// Protects: after a kill nothing stays that `plumb clean` does not remove, files with flags of chattr and images with their loop devices
-// included.
+// Protects: after a kill, `plumb clean` removes everything, including files with chattr flags and images with their
+// loop devices.
 #[test]
 fn what_a_kill_leaves_is_cleaned_up() {
     for line in [format!("posix . --only {FLAGS} --jobs 4"), "posix . --only *.erofs,*.enospc,link.emlink".to_owned()] {
@@ -196,7 +197,7 @@ fn what_a_kill_leaves_is_cleaned_up() {
         wait_until("cases run, or have run", || begun() || child.try_wait().unwrap().is_some());
         child.kill().unwrap();
         child.wait().unwrap();
-        // A worker ends with its case, and holds the directory until then.
+        // A worker ends after its current case, and locks the directory until then.
         wait_until("all is removed", || {
             home.plumb("clean").expect(0);
             std::fs::read_dir(home.work()).unwrap().count() == 0
@@ -204,7 +205,7 @@ fn what_a_kill_leaves_is_cleaned_up() {
         assert_eq!(std::fs::read_dir(home.registry()).unwrap().count(), 0);
         let work = home.work().display().to_string();
         assert!(!std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&work));
-        // Other tests have images of their own, which go as well.
+        // Other tests have images of their own, which disappear as well.
         wait_until("loop devices are gone", || {
             let devices = std::fs::read_dir("/sys/block").unwrap().flatten();
             let images = devices.filter_map(|one| std::fs::read_to_string(one.path().join("loop/backing_file")).ok());
@@ -213,10 +214,11 @@ fn what_a_kill_leaves_is_cleaned_up() {
     }
 }
 
-/// A library that bindfs loads first: the file system that it serves then keeps every name and reports its removal.
+/// A library that bindfs preloads: its file system then keeps every name and reports the removal as done.
 const UNLINK_KEEPS: &str = "int unlink(const char *path) { (void)path; return 0; }\n";
 
-// Protects: the clean-up never ended on such a file system, and did not react to SIGTERM; the run then ended as if nothing stayed.
+// Protects: the clean-up never ended on such a file system, and did not react to SIGTERM; the run then ended as if
+// nothing was left.
 #[test]
 fn a_file_system_that_keeps_what_is_removed_does_not_keep_the_run() {
     if !needs::root_and(&["bindfs", "cc", "umount", "timeout"]) || !std::path::Path::new("/dev/fuse").exists() {

@@ -1,4 +1,4 @@
-//! `plumb as postmark` from outside.
+//! `plumb as postmark` end to end.
 
 use crate::common::traced::same;
 use crate::common::{Home, Said, needs};
@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A session with these lines typed.
+/// Runs a session with these lines typed.
 fn session(home: &Home, arguments: &str, lines: &str) -> Said {
     let mut command = home.command(arguments.split_whitespace());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -23,7 +23,7 @@ fn session(home: &Home, arguments: &str, lines: &str) -> Said {
     }
 }
 
-/// Without what depends on time: seconds and rates.
+/// Removes seconds and rates, which depend on time.
 fn timeless(text: &str) -> String {
     let text = Regex::new(r"[\d.]+ seconds").unwrap().replace_all(text, "T seconds");
     Regex::new(r"\([\d.]+ ([a-z]+ )?per second\)").unwrap().replace_all(&text, "(R)").into_owned()
@@ -57,7 +57,7 @@ Data:
 \t4.45 megabytes written (R)
 pm>";
 
-/// The counts are of ops that completed, and they are the tool's; nothing is left, and the run is in the store.
+/// The counts are those of completed ops, and equal the tool's; nothing is left behind, and the run is stored.
 #[test]
 fn the_default_run_counts_what_the_tool_counts() {
     let home = Home::new();
@@ -96,7 +96,7 @@ fn commands_come_from_files_too() {
     assert!(out.ends_with("Report format is terse.\n"), "{out}");
 }
 
-/// Locations, subdirectories and threads: everything that is made is removed again.
+/// Locations, subdirectories and threads: everything created is removed again.
 #[test]
 fn several_places_and_threads() {
     let home = Home::new();
@@ -110,7 +110,7 @@ fn several_places_and_threads() {
     assert_eq!([entries(&home.work().join("A")), entries(&home.work().join("B"))], [0, 0]);
 }
 
-/// Where the tool divides by zero, the run is right; strictly, it ends as the tool ends.
+/// If the tool would divide by zero, the run succeeds; in strict mode, it ends like the tool.
 #[test]
 fn fewer_than_ten_transactions() {
     let home = Home::new();
@@ -131,7 +131,7 @@ fn all_files_gone_before_the_end() {
     assert!(said.out.ends_with(expected), "{}", said.out);
 }
 
-/// PostMark would write over it.
+/// PostMark would overwrite it.
 #[test]
 fn what_is_there_is_kept() {
     let home = Home::new();
@@ -145,7 +145,7 @@ fn what_is_there_is_kept() {
     assert_eq!(entries(&home.work()), 2);
 }
 
-/// A write that fails is an error with its reason, and nothing is left of the run. The limit stands for a full disk.
+/// A failed write is an error with its reason, and nothing of the run is left. The limit simulates a full disk.
 #[test]
 fn a_write_that_fails_ends_the_run() {
     let home = Home::new();
@@ -160,7 +160,7 @@ fn a_write_that_fails_ends_the_run() {
     assert!(!home.work().join("1").exists());
 }
 
-/// A call on a file of the run, as strace tells it.
+/// A call on a file of the run, from strace.
 fn calls(program: &mut Command, place: &Path) -> Vec<String> {
     let traces = tempfile::tempdir().unwrap();
     let mut strace = Command::new("strace");
@@ -180,8 +180,8 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
         };
     }
     assert!(strace.status().unwrap().success());
-    // Each with its thread: another one may be given the number of a file that this one has just closed, and calls are sorted by
-    // their begin.
+    // With its thread: another thread may get a descriptor that this one has just closed, and calls are sorted by their
+    // start.
     let mut lines: Vec<(String, usize)> = Vec::new();
     for (thread, file) in std::fs::read_dir(traces.path()).unwrap().enumerate() {
         let text = std::fs::read(file.unwrap().path()).unwrap();
@@ -203,7 +203,7 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
         if let Some(found) = directory.captures(line) {
             directories.insert(found[2].to_owned(), format!("{}/", &found[1]));
         } else if let Some(found) = opened.captures(line) {
-            // What makes an open safer is ours.
+            // Ours adds flags that make an open safer.
             let ours = ["|O_CLOEXEC", "|O_NOFOLLOW", "|O_LARGEFILE"];
             let flags = ours.iter().fold(found[3].to_owned(), |flags, ours| flags.replace(ours, ""));
             let mut flags: Vec<&str> = flags.split('|').collect();
@@ -228,8 +228,8 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
     calls
 }
 
-/// The same files by the same calls with the same lengths in the same order as the real tool, with the library's buffers
-/// and without, with blocks that files are multiples of, and in subdirectories.
+/// Both make the same calls on the same files with the same lengths in the same order: with and without the library's
+/// buffers, with blocks that divide the file sizes, and in subdirectories.
 #[test]
 fn calls_are_those_of_the_real_tool() {
     if !needs::tools(&["postmark", "strace"]) {
@@ -248,7 +248,7 @@ fn calls_are_those_of_the_real_tool() {
     }
 }
 
-/// Runs both tools, and says where their calls differ. The real one makes at least so many.
+/// Runs both tools and returns the differences of their calls. The real one must make at least `least` calls.
 pub(crate) fn compared(script: &str, calls_min: usize) -> Result<(), String> {
     let home = Home::new();
     let path = home.file("c.pm", script);

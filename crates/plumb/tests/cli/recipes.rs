@@ -1,4 +1,4 @@
-//! `examples/agents/`: each recipe is read by the program that it is for, and its command lines are run, on hosts that are namespaces.
+//! `examples/agents/`: the target program parses each recipe, and its command lines run on hosts that are namespaces.
 
 use crate::agents::Agent;
 use crate::agents_lost::address;
@@ -15,7 +15,7 @@ fn recipe(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/agents").join(name)
 }
 
-/// What a program says that is given this.
+/// Returns the output of a program for this input.
 fn given(program: &str, arguments: &[&str], input: &str) -> Output {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -24,7 +24,7 @@ fn given(program: &str, arguments: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// The documents of a text in YAML.
+/// Returns the documents in a YAML text.
 fn documents(text: &str) -> Vec<Value> {
     const READ: &str = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.stdin))))";
     let output = given(PYTHON, &["-c", READ], text);
@@ -45,8 +45,8 @@ fn value_of<'a>(words: &'a [String], option: &str) -> &'a str {
     &words[place + 1]
 }
 
-/// Runs the command lines of a recipe: an agent on each host, and then what measures. Only the directories and the hosts' names are others,
-/// and the run is short.
+/// Runs the command lines of a recipe: an agent on each host, and then the measurement. Only directories, host names
+/// and the duration differ.
 fn measures(agent: &[String], run: &[String], expected: usize) {
     if !needs::root_and(&["ip"]) {
         return;
@@ -73,7 +73,7 @@ fn measures(agent: &[String], run: &[String], expected: usize) {
     wait_until("no process is left", || agents.iter().all(|agent| agent.sessions().is_empty()));
 }
 
-/// What of a value another one has not, by its path.
+/// Returns the parts of a value that another one lacks, by path.
 fn lacks(value: &Value, of: &Value, path: &str, found: &mut Vec<String>) {
     match (value, of) {
         (Value::Object(all), Value::Object(of)) => {
@@ -92,8 +92,8 @@ fn lacks(value: &Value, of: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// What Kubernetes' own types do not know of a document, or its error: kubectl reads it into them and prints them again. That asks no
-/// cluster.
+/// Returns the parts of a document that Kubernetes' own types do not know, or its error: kubectl parses and prints it.
+/// That needs no cluster.
 fn unknown_to_kubernetes(document: &Value) -> Vec<String> {
     let set = match document["kind"].as_str().unwrap() {
         "Service" => ["selector", "app=plumb-agent"],
@@ -108,7 +108,7 @@ fn unknown_to_kubernetes(document: &Value) -> Vec<String> {
     found
 }
 
-/// The release of kubectl, the second number.
+/// Returns the second number of kubectl's release.
 fn kubectl_minor() -> u32 {
     let said = given("kubectl", &["version", "--client", "-o", "json"], "");
     let version: Value = serde_json::from_slice(&said.stdout).unwrap();
@@ -116,7 +116,7 @@ fn kubectl_minor() -> u32 {
     minor.trim_end_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap()
 }
 
-// Protects the Kubernetes recipe: each field is one of the API's, names and ports belong together, and its command lines measure.
+// Protects the Kubernetes recipe: each field exists in the API, names and ports match, and its command lines measure.
 #[test]
 fn the_kubernetes_recipe_is_read_and_measures() {
     let text = std::fs::read_to_string(recipe("kubernetes.yaml")).unwrap();
@@ -162,7 +162,7 @@ fn the_kubernetes_recipe_is_read_and_measures() {
     wrong = agents.clone();
     wrong["spec"]["parallelism"] = json!("four");
     assert!(unknown_to_kubernetes(&wrong)[0].contains("arallelism"));
-    // The commands of its first lines.
+    // The commands in its first lines.
     let home = Home::new();
     home.plumb("agent --init keys").expect(0);
     let secrets: Vec<&str> =
@@ -176,7 +176,7 @@ fn the_kubernetes_recipe_is_read_and_measures() {
     }
 }
 
-// Protects the recipe for Compose: its own program takes it, services and hosts are the same, and its command lines measure.
+// Protects the Compose recipe: Compose itself parses it, services and hosts match, and its command lines measure.
 #[test]
 fn the_compose_recipe_is_read_and_measures() {
     let text = std::fs::read_to_string(recipe("compose.yaml")).unwrap();
@@ -206,7 +206,8 @@ fn the_compose_recipe_is_read_and_measures() {
     assert!(wrong.code != 0 && wrong.err.contains("depends_upon"), "{wrong:?}");
 }
 
-// Protects the inventory: Ansible's own program reads it, and the lines in it measure, over an ssh that stays on this machine.
+// Protects the inventory: Ansible itself parses it, and its command lines measure, through an ssh that stays on this
+// machine.
 #[test]
 fn the_inventory_is_read_and_measures() {
     if !needs::tools(&["ansible-inventory", "jq"]) {

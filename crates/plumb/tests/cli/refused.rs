@@ -1,12 +1,12 @@
-//! The write guard through `plumb run`: exit code 5, and the exact setting that would allow it. Devices, which need
-//! root, are in the tests of storage.
+//! The write guard through `plumb run`: exit code 5, and the exact setting that would allow the write. Devices, which
+//! need root, are covered by the storage tests.
 
 use crate::common::{Home, Said, assert_no_test_data, needs};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Writes 1 MiB over a file.
+/// Returns a workload that writes 1 MiB over a file.
 pub(crate) fn workload(path: &Path) -> String {
     format!(
         "name = \"over\"\n[target.data.file]\npath = {:?}\nsize = \"1MiB\"\n[[phase]]\nname = \"write\"\n[[phase.workers]]\n\
@@ -15,7 +15,7 @@ pub(crate) fn workload(path: &Path) -> String {
     )
 }
 
-/// The setting that a refusal prints, `PLUMB_ALLOW=…`, taken apart as a shell would.
+/// Returns the setting that a refusal prints, `PLUMB_ALLOW=…`, split like a shell.
 #[track_caller]
 pub(crate) fn printed_setting(said: &Said) -> String {
     let after = said.err.split("PLUMB_ALLOW=").nth(1).unwrap_or_else(|| panic!("no setting in: {}", said.err));
@@ -45,7 +45,7 @@ fn an_existing_file_is_refused_until_it_is_named() {
     home.with(["run", "over.toml", "--plumb-allow", &setting]).ran();
 }
 
-/// A file that Plumb made is test data, and its to overwrite; a copy of it is not.
+/// Plumb may overwrite a file that it made, which is test data, but not a copy of it.
 #[test]
 fn a_file_that_plumb_made_may_be_written_again() {
     let home = Home::new();
@@ -78,7 +78,7 @@ fn links_and_directories_are_refused() {
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "x");
 }
 
-/// What a workload calls relative stays inside the test directory.
+/// A relative path in a workload stays inside the test directory.
 #[test]
 fn a_relative_path_does_not_leave_the_test_directory() {
     let home = Home::new();
@@ -90,7 +90,7 @@ fn a_relative_path_does_not_leave_the_test_directory() {
     assert_no_test_data(&home.work());
 }
 
-/// An existing file that is only read needs no word from anybody, and is not changed.
+/// Reading an existing file needs no permission and does not change it.
 #[test]
 fn reading_an_existing_file_is_allowed() {
     let home = Home::new();
@@ -100,7 +100,7 @@ fn reading_an_existing_file_is_allowed() {
     assert_eq!(std::fs::read_to_string(path).unwrap(), "x".repeat(1 << 20));
 }
 
-/// Every way into the guard, each with a file of the name `f`: native, a job, a copy, a program.
+/// Every path into the guard, each with a file named `f`: native, a job, a copy, a program.
 const WRITERS: &[&str] = &[
     "run over.toml",
     "as fio --output=out --name=m --filename=f --rw=write --size=1m",
@@ -109,10 +109,10 @@ const WRITERS: &[&str] = &[
     "as iozone -s 64k -r 4k -i 0 -w -f f",
 ];
 
-/// Makes a new file of one kind.
+/// Creates a new file of one kind.
 type Make = fn(&File);
 
-/// What scripts make before they write to it.
+/// Empty files that scripts create before writing to them.
 const BLANK: &[(&str, Make)] = &[
     ("mktemp", |_| {}),
     ("truncate", |file| file.set_len(1 << 20).unwrap()),
@@ -122,8 +122,8 @@ const BLANK: &[(&str, Make)] = &[
     ("zeros", |file| file.write_all_at(&vec![0; 1 << 20], 0).unwrap()),
 ];
 
-/// Protects scripts: what a tool is given to write to, and holds nothing, is written to, and again; and what its owner puts into
-/// it afterwards is the owner's.
+/// Protects scripts: a tool may write repeatedly to a given file that contains no data. Data that its owner puts into
+/// it afterwards is protected.
 #[test]
 fn what_scripts_make_is_written_to_until_its_owner_fills_it() {
     let home = Home::new();
@@ -150,7 +150,7 @@ fn what_scripts_make_is_written_to_until_its_owner_fills_it() {
     }
 }
 
-/// fio lays a file out that is shorter than what is to be read of it: that is writing.
+/// fio extends a file that is shorter than the range to read, which is a write.
 #[test]
 fn a_read_that_extends_a_file_is_writing() {
     let home = Home::new();
@@ -163,7 +163,7 @@ fn a_read_that_extends_a_file_is_writing() {
     assert_eq!(std::fs::read_to_string(home.work().join("f")).unwrap(), "precious");
 }
 
-/// What fio stamped is test data, to the last byte; the content of other tools is not told from anybody's.
+/// A file with fio's headers throughout is test data; other tools' content cannot be distinguished from user data.
 #[test]
 fn a_file_that_fio_stamped_throughout_is_test_data() {
     if !needs::tools(&["fio"]) {
@@ -205,7 +205,7 @@ fn a_file_that_fio_stamped_throughout_is_test_data() {
     ours().expect(1);
 }
 
-/// Protects who has more zeros than are read: nothing is told from a part.
+/// Protects users with more zeros than the guard reads: a part does not decide.
 #[test]
 fn more_than_a_gibibyte_of_zeros_is_somebodys() {
     const GIB: u64 = 1 << 30;
@@ -255,7 +255,7 @@ fn a_directory_that_is_allowed_covers_what_lies_in_it_and_nothing_else() {
     assert_eq!(write("named/deep/f", "named"), 0, "by its name in the working directory");
 }
 
-/// The configuration file of a home.
+/// Returns the configuration file of a home.
 fn configured(home: &Home, text: &str) -> PathBuf {
     let directory = home.work().parent().unwrap().join("config/plumb");
     std::fs::create_dir_all(&directory).unwrap();
@@ -282,7 +282,7 @@ fn the_configuration_file_allows_for_good_and_only_where_nobody_else_could_have_
         std::fs::write(&path, "old").unwrap();
         home.plumb(line).ran();
     }
-    // A bare word is a serial, and no file of whatever directory.
+    // A bare word is a serial number, never a relative file name.
     std::fs::write(&path, "old").unwrap();
     configured(&home, "allow = [\"f\"]\n");
     home.plumb("run over.toml").expect(5);
@@ -291,6 +291,6 @@ fn the_configuration_file_allows_for_good_and_only_where_nobody_else_could_have_
         home.plumb(line).expect(2).complains(&["absolute path", "config.toml:2:3"]);
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
-    // What only reads what is stored does not need it.
+    // Commands that only read the store do not need it.
     home.plumb("list").expect(0);
 }

@@ -1,9 +1,9 @@
-//! `plumb run` of workloads that are repeated: rounds until figures are steady, and the loads of a ladder.
+//! `plumb run` of repeated workloads: rounds until values are steady, and the loads of a ladder.
 
 use crate::common::Home;
 use serde_json::Value;
 
-// Protects: the answer says which rounds were steady, and the result has the matrix, the rule and its runs.
+// Protects: the answer names the steady rounds, and the result has the matrix, the rule and its runs.
 #[test]
 fn rounds_end_when_a_figure_is_steady() {
     let home = Home::new();
@@ -36,7 +36,7 @@ fn rounds_end_when_a_figure_is_steady() {
     let tag = rounds["tag"].as_str().unwrap();
     let listed = home.plumb(&format!("list --tag {tag} --json")).expect(0).json();
     assert_eq!(listed.as_array().unwrap().len(), 5, "a run for each round: {listed:#}");
-    // Matrix, window and charts come from the store as they came from the run.
+    // Matrix, window and charts from the store equal those of the run.
     let shown = home.plumb(&format!("show {tag} --json")).expect(0).json();
     assert_eq!(shown, rounds);
     let page = home.plumb(&format!("show {tag}")).expect(0).out;
@@ -47,13 +47,13 @@ fn rounds_end_when_a_figure_is_steady() {
         assert!(again.contains("Steady-state window: Mean latency of random-r0-4KiB"), "{subject}");
     }
     home.plumb("show rounds-1").expect(2);
-    // Conditioning is part of the first one only.
+    // Only the first round includes conditioning.
     let run = rounds["runs"][1].as_str().unwrap();
     let second = home.plumb(&format!("show {run} --json")).expect(0).json();
     assert_eq!(second["phases"].as_array().unwrap().len(), 9, "{second:#}");
 }
 
-// Protects: a device that draws another speed for each run never gets steady, and nothing says that it was.
+// Protects: a device with a random speed for each run never gets steady, and nothing claims it.
 #[test]
 fn rounds_that_never_get_steady_say_so() {
     let home = Home::new();
@@ -64,7 +64,7 @@ fn rounds_that_never_get_steady_say_so() {
     assert_eq!(rounds["tracked"][0]["is_steady"], false);
 }
 
-// Protects: what is about a single run is refused with the way out, and `--once` is a single run.
+// Protects: options for a single run are refused with a suggestion, and `--once` makes a single run.
 #[test]
 fn options_of_a_single_run_are_refused() {
     let home = Home::new();
@@ -79,7 +79,7 @@ fn options_of_a_single_run_are_refused() {
     home.plumb("run pts-latency-like --translate").expect(0).says(&["repeat.rounds.first-only", "random-r0-4KiB"]);
 }
 
-// Protects: each load is a share of what was asked for, those that run again are compared, and every stream has its share.
+// Protects: each load is a share of the requested rate, repeated loads are compared, and every stream has its share.
 #[test]
 fn a_ladder_holds_its_limit_and_repeats() {
     let home = Home::new();
@@ -111,7 +111,8 @@ fn a_ladder_holds_its_limit_and_repeats() {
     assert!(html.contains("Response time by load") && html.contains("This is not an official SPC-1 result."));
 }
 
-// Protects: a load beyond the limit is said and asserted, and the overall response time lies between those of the loads.
+// Protects: a load beyond the limit is reported and fails its condition, and the overall response time is between those
+// of the loads.
 #[test]
 fn a_limit_that_does_not_hold_is_an_exit_code() {
     let home = Home::new();

@@ -1,9 +1,10 @@
-//! `plumb trace replay` from outside.
+//! `plumb trace replay` end to end.
 
 use crate::common::{Home, Said};
 use serde_json::Value;
 
-/// Two threads: one makes, writes, flushes, renames and removes; the other reads what was there, and looks for what is not.
+/// Two threads: one creates, writes, flushes, renames and removes; the other reads existing files, and looks up missing
+/// ones.
 const APP: &str = "\
 11 1000.000000 mkdir(\"/data/new\", 0755) = 0 <0.000020>
 11 1000.000100 openat(AT_FDCWD</data>, \"new/log\", O_WRONLY|O_CREAT|O_EXCL, 0644) = 3</data/new/log> <0.000021>
@@ -18,7 +19,7 @@ const APP: &str = "\
 11 1000.001800 rmdir(\"/data/new\") = 0 <0.000012>
 ";
 
-/// A result. That others use the disk as well rejects it, and is nothing to a replay.
+/// Returns a result. A replay may be rejected because other programs use the disk.
 fn measured(said: Said) -> Value {
     assert!([0, 3].contains(&said.code), "{}: {}", said.code, said.err);
     said.json()
@@ -29,7 +30,7 @@ fn line<'a>(result: &'a Value, name: &str) -> &'a Value {
     lines.iter().find(|line| line["name"] == name).unwrap_or_else(|| panic!("no line `{name}`: {lines:?}"))
 }
 
-/// Nothing of it is left, and everything came to what it came to when it was recorded.
+/// Nothing is left behind, and every call has its recorded outcome.
 #[test]
 fn calls_are_replayed_in_a_directory_of_their_own() {
     let home = Home::new();
@@ -48,7 +49,7 @@ fn calls_are_replayed_in_a_directory_of_their_own() {
     assert!(!std::path::Path::new("/data/new").exists());
 }
 
-/// On virtual time nothing is ever late, and the page has the sheet.
+/// In virtual time nothing is late, and the page has the sheet.
 #[test]
 fn a_simulated_device_keeps_everything_and_the_page_says_so() {
     let home = Home::new();
@@ -69,7 +70,7 @@ fn a_simulated_device_keeps_everything_and_the_page_says_so() {
     );
 }
 
-/// Reads and writes alone are in flight together, and go where they are asked to.
+/// Only reads and writes are in flight together, and go to the requested target.
 #[test]
 fn block_io_is_replayed_from_one_queue() {
     let home = Home::new();
@@ -97,7 +98,7 @@ fn block_io_is_replayed_from_one_queue() {
         .json();
     assert_eq!(line(&result, "ops")["replayed"], 1200.0);
     assert_eq!(line(&result, "length")["verdict"], "info", "nothing was promised of its length");
-    // A file that is there is not overwritten unless it may be.
+    // An existing file is not overwritten without permission.
     home.file("mine", "not a test file");
     let refused = home.plumb("trace replay dev.iolog --at mine").expect(5).err;
     assert!(refused.contains("mine"), "{refused}");
@@ -109,13 +110,13 @@ fn a_part_of_a_recording_is_replayed_under_what_is_left_of_its_names() {
     let home = Home::new();
     home.file("app.strace", APP);
     let result = home.plumb("trace replay app.strace --at sim:ssd --below /data/new --json").expect(0).json();
-    // The file leaves the part when it gets another name, and so that is no part of it.
+    // The renamed file leaves the selected part, so the rename does not belong to it.
     assert_eq!(line(&result, "ops")["replayed"], 6.0);
     let refused = home.plumb("trace replay app.strace --at sim:ssd --below /elsewhere").expect(2).err;
     assert!(refused.contains("nothing to replay"), "{refused}");
 }
 
-/// The workload that is printed is the one that is run, and `plumb run` takes it.
+/// The printed workload is the one that runs, and `plumb run` accepts it.
 #[test]
 fn a_replay_is_a_workload() {
     let home = Home::new();
@@ -162,7 +163,7 @@ fn what_cannot_be_replayed_is_told_with_the_way_out() {
     assert!(said.contains("does not contain the durations"), "{said}");
 }
 
-/// Whatever paths a recording has, and whatever links it makes, everything happens below the directory.
+/// Whatever paths and links a recording contains, everything happens below the directory.
 #[test]
 fn a_hostile_recording_stays_below_its_directory() {
     let home = Home::new();
@@ -191,7 +192,7 @@ fn a_hostile_recording_stays_below_its_directory() {
     }
     home.file("hostile.strace", &text);
     for order in ["none", "resource", "total"] {
-        // What it would need to be there does not fit, or cannot be; either way nothing else is touched.
+        // The files that it needs do not fit, or cannot exist; in both cases nothing else is touched.
         let said =
             home.with(["trace", "replay", "hostile.strace", "--at", ".", "--order", order, "--prepare", "sparse"]);
         assert!([0, 3, 4, 5].contains(&said.code), "{order}: {} {}", said.code, said.err);
@@ -200,7 +201,7 @@ fn a_hostile_recording_stays_below_its_directory() {
     }
 }
 
-/// Twenty turns of the two threads, each ten milliseconds later.
+/// Returns twenty turns of the two threads, each ten milliseconds later.
 fn turns() -> String {
     let turn = |turn: u64| {
         let line = |line: &str| {
@@ -211,7 +212,7 @@ fn turns() -> String {
     (0..20).map(turn).collect()
 }
 
-/// A model is a workload, and a recording for every other command.
+/// A model is a workload, and every other command accepts it as a recording.
 #[test]
 fn a_model_is_run_and_read_like_a_recording() {
     let home = Home::new();
@@ -241,7 +242,7 @@ fn a_model_is_run_and_read_like_a_recording() {
     assert!(refused.contains("app.model exists"), "{refused}");
 }
 
-/// How fast a recorded program would be on two devices is a question like any other.
+/// A study can compare the speed of a recording on two devices.
 #[test]
 fn a_study_asks_how_a_recording_does_elsewhere() {
     let home = Home::new();
@@ -263,7 +264,7 @@ fn a_study_asks_how_a_recording_does_elsewhere() {
     }
 }
 
-/// Each time on files of its own, so that what is made is not there yet.
+/// Each repetition has its own files, so that created files do not exist yet.
 #[test]
 fn recordings_are_repeated_and_replayed_together() {
     let home = Home::new();
@@ -278,11 +279,11 @@ fn recordings_are_repeated_and_replayed_together() {
     assert_eq!(result["phases"][0]["replay"]["threads"], 4, "threads of two recordings are not the same");
 }
 
-/// A file that is missing is there in the replay, and the other way round.
+/// The replay finds a file that was missing, and the other way round.
 #[test]
 fn strict_replays_end_with_an_error_where_something_differs() {
     let home = Home::new();
-    // The second mkdir succeeded, because somebody else removed the directory meanwhile.
+    // The second mkdir succeeded, because someone else removed the directory in between.
     home.file("odd.strace", "7 1.0 mkdir(\"/d\", 0755) = 0 <0.1>\n7 2.0 mkdir(\"/d\", 0755) = 0 <0.1>\n");
     let plain = home.plumb("trace replay odd.strace --at . --timing as-fast-as-possible --json");
     assert_ne!(plain.code, 1, "{}", plain.err);

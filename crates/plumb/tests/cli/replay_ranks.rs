@@ -5,7 +5,7 @@ use crate::mpi::{Launcher, Reached, launchers};
 use crate::mpi_hosts::{Hosts, NETWORK};
 use serde_json::Value;
 
-/// Threads that make, write, read, flush, close and remove files in directories of their own, and look at one file of all.
+/// Threads that create, write, read, flush, close and remove files in their own directories, and stat one shared file.
 fn apart(threads: u32) -> String {
     let mut text = String::new();
     for call in 0..threads * 30 {
@@ -37,12 +37,12 @@ fn replayed(launcher: &Launcher, home: &Home, ranks: u32, options: &str) -> Said
 }
 
 fn of_all(said: Said) -> Value {
-    // That others use the disk as well rejects it, and is nothing to a replay.
+    // A replay may be rejected because other programs use the disk.
     assert!([0, 3].contains(&said.code), "{}: {}", said.code, said.err);
     said.json()
 }
 
-// Protects: ranks share the threads of a recording, each call is made once, and one sheet is of all of them.
+// Protects: ranks share the threads of a recording, each call is made once, and one sheet covers all of them.
 #[test]
 fn ranks_share_the_threads_of_a_recording() {
     for launcher in launchers() {
@@ -53,7 +53,7 @@ fn ranks_share_the_threads_of_a_recording() {
             let ops = lines(&result, "ops", None);
             assert_eq!((&ops["replayed"], &ops["verdict"]), (&120.0.into(), &"pass".into()), "{ranks} {order}");
             let outcomes = lines(&result, "outcomes that differ", None);
-            // Without an order, a file is written before it is made.
+            // Without ordering, a file is written before it is created.
             assert!(order == "none" || outcomes["replayed"] == 0.0, "{ranks} {order}: {outcomes}");
             assert_eq!(result["phases"][0]["replay"]["counts"], Value::Null, "it is in no result");
             assert_eq!(result["phases"][0]["ranks"]["ranks"], ranks);
@@ -65,7 +65,7 @@ fn ranks_share_the_threads_of_a_recording() {
     }
 }
 
-// Protects: copies are shared as well, and each is a whole.
+// Protects: copies are distributed as well, and each is complete.
 #[test]
 fn ranks_replay_copies() {
     for launcher in launchers() {
@@ -78,7 +78,8 @@ fn ranks_replay_copies() {
     }
 }
 
-// Protects: what would need messages while a clock runs is refused before anything is made, with the way out.
+// Protects: a replay that would need messages while a clock runs is refused before anything is created, with a
+// suggestion.
 #[test]
 fn what_ranks_cannot_keep_is_refused() {
     for launcher in launchers() {
@@ -98,7 +99,7 @@ fn what_ranks_cannot_keep_is_refused() {
     }
 }
 
-// Protects: ranks of two hosts replay one recording, and the sheet has lines of each host.
+// Protects: ranks of two hosts replay one recording, and the sheet has lines for each host.
 #[test]
 fn two_hosts_replay_one_recording() {
     if !needs::root_and(&["ip", "unshare"]) {

@@ -1,4 +1,4 @@
-//! `plumb report` and `--report`: what is stored, as HTML, workbook, pictures and Markdown.
+//! `plumb report` and `--report`: stored results as HTML, workbook, pictures and Markdown.
 
 use crate::common::needs::{self, PYTHON};
 use crate::common::{Home, flat};
@@ -10,7 +10,7 @@ fn read(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.work().join(name)).unwrap()
 }
 
-/// A page that opens anywhere: it fetches nothing and runs nothing, and every chart has a text that says what is seen.
+/// A self-contained page: it fetches nothing and runs nothing, and every chart has a text alternative.
 fn is_a_page(html: &str) {
     assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"));
     // The JSON at the end is escaped text, which may contain any of these words.
@@ -30,7 +30,7 @@ fn is_a_page(html: &str) {
     assert!(html.len() < 1 << 20, "{} bytes", html.len());
 }
 
-/// The files of a ZIP archive by the names in its directory: enough to see that a workbook is whole.
+/// Returns the names in a ZIP archive's directory: enough to see that a workbook is complete.
 fn names_in(zip: &[u8]) -> String {
     assert_eq!(&zip[..2], b"PK");
     String::from_utf8_lossy(zip).into_owned()
@@ -55,7 +55,7 @@ fn a_run_is_reported_in_every_form() {
     ] {
         assert!(html.contains(wanted), "{wanted}");
     }
-    // The order is answer, numbers, trust, charts, and the JSON in a closed section.
+    // The order is answer, numbers, trust, charts, and the JSON in a collapsed section.
     let at = |text: &str| html.find(text).unwrap_or_else(|| panic!("{text}"));
     let order = ["<h2>Numbers", "<h2>How far to trust it", "<h2>Charts", "<details>", "plumb.result/1"].map(at);
     assert!(order.is_sorted(), "{order:?}");
@@ -69,12 +69,12 @@ fn a_run_is_reported_in_every_form() {
     assert!(markdown.starts_with("# mail at sim:ssd") && markdown.contains("](svg/latency.svg)"), "{markdown}");
     let book = names_in(&std::fs::read(home.work().join("r.xlsx")).unwrap());
     assert!(book.contains("xl/charts/chart1.xml") && book.contains("xl/worksheets/sheet2.xml"));
-    // Without a file it is Markdown, with words in place of charts.
+    // Without a file, the report is Markdown, with words instead of charts.
     home.plumb("report").expect(0).says(&["# mail at sim:ssd", "Latency by percentile."]);
     let drawn = home.plumb("show last --plot").expect(0).says(&["over 4.0 s", "time of an op", "p99"]).out;
     assert!(drawn.lines().all(|line| line.chars().count() <= 100) && drawn.contains('█'), "{drawn}");
     home.plumb("show last --plot --json").expect(2).complains(&["plumb show --json"]);
-    // Several runs are not called one.
+    // Several runs are not called one run.
     home.plumb("run mail --at sim:ssd --set time=1s --runs 3 --report m.html").expect(0);
     let medians = read(&home, "m.html");
     assert!(
@@ -99,13 +99,13 @@ fn a_comparison_is_reported_with_its_runs_as_dots() {
         "{html}"
     );
     assert!(html.contains("Both sides were measured in interleaved blocks"), "{html}");
-    // What was measured last was a comparison, and so is the report of it.
+    // The last measurement was a comparison, so the report is about it.
     home.plumb("report last --html again.html").expect(0);
     assert_eq!(read(&home, "again.html"), html);
     home.plumb(&format!("{line}x/y.html")).expect(2).complains(&["--report: cannot write c.htmlx/y.html"]);
 }
 
-/// IOzone's matrix, as it ran here and as a file of another machine's.
+/// IOzone's matrix, from a run here and from another machine's file.
 #[test]
 fn a_matrix_is_reported_as_a_surface() {
     let home = Home::new();
@@ -118,7 +118,7 @@ fn a_matrix_is_reported_as_a_surface() {
     for wanted in ["write by size of file and of record", "All files are smaller than memory", "1 MiB file", "64 KiB"] {
         assert!(html.contains(wanted), "{wanted}");
     }
-    // Of an imported one nobody knows whether memory answered.
+    // For an imported result, it is unknown whether memory answered.
     home.file("dd.txt", "1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s\n");
     home.plumb("import dd.txt --from dd").expect(0);
     let row = home.plumb("list --json").expect(0).json();
@@ -140,7 +140,7 @@ fn a_sweep_is_reported_with_its_knee() {
         html.contains("by depth") && html.contains("Latency by achieved rate") && html.contains("the knee, at depth 8"),
         "{html}"
     );
-    // The store keeps the curves: what was measured last was a sweep, and it is found by its tag as well.
+    // The store keeps the curves: the last measurement was a sweep, which its tag finds as well.
     home.plumb("report last --html last.html").expect(0);
     assert_eq!(read(&home, "last.html"), html);
     let listed = home.plumb("list --json").expect(0).json();
@@ -150,12 +150,12 @@ fn a_sweep_is_reported_with_its_knee() {
         home.plumb(&format!("report {subject} --html tag.html")).expect(0);
         assert_eq!(read(&home, "tag.html"), html, "{subject}");
     }
-    // A run of it is a run.
+    // A run of a comparison is reported as a run.
     home.plumb(&format!("report {} --md run.md", run["id"].as_str().unwrap())).expect(0);
     assert!(!read(&home, "run.md").contains("by depth"));
 }
 
-/// What a working set no longer fits is on the curve: where all memory ends, and that it ends here or beyond.
+/// The curve marks sizes beyond the working set: the end of memory, here or further right.
 #[test]
 fn a_working_set_says_where_memory_ends() {
     let home = Home::new();
@@ -182,9 +182,9 @@ fn a_study_is_reported_by_level_with_everything_of_its_page() {
     {
         assert!(html.contains(wanted), "{wanted}");
     }
-    // The level's name is text, and no markup.
+    // The level's name is text, not markup.
     assert!(html.contains("&#38;slow=50%") && !html.contains("%&slow"), "{html}");
-    // Of a newer thing, `last` is that.
+    // `last` refers to the newest measurement.
     home.plumb("report last --md last.md").expect(0);
     assert_eq!(read(&home, "last.md"), read(&home, "s.md"));
 }
@@ -205,7 +205,7 @@ fn stored_runs_are_reported_over_time() {
     home.with(["report", "SELECT 1"]).expect(2).complains(&["no ids of runs in its first column"]);
 }
 
-/// The numbers of an export are the same in both forms, and what is missing is left out.
+/// The numbers of an export are the same in both formats, and missing ones are omitted.
 #[test]
 fn numbers_are_exported_as_json_lines() {
     let home = Home::new();
@@ -233,7 +233,7 @@ fn numbers_are_exported_as_json_lines() {
     }
 }
 
-/// Spreadsheets that people have open it: LibreOffice turns it into a page, openpyxl reads its charts.
+/// Common spreadsheet programs can open it: LibreOffice converts it to a page, openpyxl reads its charts.
 #[test]
 fn the_workbook_opens_elsewhere() {
     let home = Home::new();

@@ -1,17 +1,17 @@
-//! Tools on simulated devices from outside: they print as they always do, times follow from the device's model, the same
-//! words print the same to the bit, and no file is made.
+//! Tools on simulated devices: they print as usual, times follow from the device's model, the same command prints the
+//! same bits, and no file is created.
 
 use crate::common::{Home, Said};
 use std::io::Write;
 use std::process::Stdio;
 
-/// What a disk moves in a second.
+/// Bytes per second of a disk.
 const HDD_BYTES_PER_S: f64 = 210e6;
 
-/// What the link of an SSD does.
+/// Bytes per second of an SSD's link.
 const SSD_BYTES_PER_S: f64 = 550e6;
 
-/// A home in whose working directory nothing may lie at the end.
+/// A home whose working directory must be empty at the end.
 struct Untouched(Home);
 
 impl Untouched {
@@ -19,7 +19,7 @@ impl Untouched {
         Untouched(Home::new())
     }
 
-    /// A command that prints the same each time.
+    /// Runs a command twice; the output must be the same.
     fn twice(&self, line: &str, code: i32) -> Said {
         let said = self.0.plumb(line).expect(code);
         let again = self.0.plumb(line).expect(code);
@@ -34,7 +34,7 @@ impl Untouched {
     }
 }
 
-/// Whether a time or rate is what it should be, as far as a run's own speed and a few seeks allow.
+/// Whether a time or rate is as expected, allowing for a run's own speed and a few seeks.
 fn is_about(measured: f64, expected: f64) -> bool {
     (0.94..1.10).contains(&(measured / expected))
 }
@@ -43,13 +43,13 @@ fn number(word: &str) -> f64 {
     word.parse().unwrap_or_else(|error| panic!("{word}: {error}"))
 }
 
-/// The seconds of dd's last line.
+/// Returns the seconds in dd's last line.
 fn seconds(said: &Said) -> f64 {
     let line = said.err.lines().find(|line| line.contains(" copied, ")).unwrap_or_else(|| panic!("{}", said.err));
     number(line.split(" copied, ").nth(1).unwrap().split(' ').next().unwrap())
 }
 
-/// Reading and writing take the device's time, and both ends' where both are simulated.
+/// Reading and writing take the device's time, and that of both ends if both are simulated.
 #[test]
 fn copies_take_the_time_of_their_devices() {
     let home = Untouched::new();
@@ -65,7 +65,7 @@ fn copies_take_the_time_of_their_devices() {
     assert!(is_about(seconds(&slow), 2.0 * mib_100 / HDD_BYTES_PER_S), "{}", slow.err);
 }
 
-/// What makes writes durable takes its time: none at all in memory, once at the end, with each write.
+/// Making writes durable takes time: none in memory, once at the end, or with each write.
 #[test]
 fn flushes_of_copies_take_time() {
     let home = Untouched::new();
@@ -75,11 +75,11 @@ fn flushes_of_copies_take_time() {
     let around = of("of=sim:hdd?write-cache=64MiB oflag=direct");
     let each = of("of=sim:hdd?write-cache=64MiB oflag=direct,dsync");
     assert!(cached < 0.001 && cached < around && around < durable, "{cached} {around} {durable}");
-    // A turn of the disk is 8.3 ms, and each write waits for half a turn and more.
+    // A rotation of the disk takes 8.3 ms, and each write waits for more than half of it.
     assert!(each > 200.0 * 0.004, "{each}");
 }
 
-/// A simulated device ends as a block device does, and its blocks are as aligned.
+/// A simulated device ends like a block device, and has the same alignment of blocks.
 #[test]
 fn copies_meet_the_end_of_the_device() {
     let home = Untouched::new();
@@ -97,7 +97,7 @@ fn copies_meet_the_end_of_the_device() {
     home.twice("as dd if=sim:hdd?size=much of=/dev/null", 1).complains(&["`size=much` is not a size"]);
 }
 
-/// What is not simulated takes no virtual time; bytes come out of a simulated device as zeros.
+/// Real ends take no virtual time; a simulated device returns zeros.
 #[test]
 fn copies_go_through_streams() {
     let home = Untouched::new();
@@ -106,7 +106,7 @@ fn copies_go_through_streams() {
     home.is_untouched();
 }
 
-/// Fields of Bonnie++'s line of values behind the name of the machine.
+/// Returns the fields of Bonnie++'s line of values after the machine's name.
 fn values(out: &str) -> Vec<String> {
     let line = out.lines().find(|line| line.contains(",m,")).unwrap_or_else(|| panic!("{out}"));
     line.split(',').map(str::to_owned).collect()
@@ -117,11 +117,11 @@ fn bonnie_runs_on_a_simulated_disk() {
     let home = Untouched::new();
     let said = home.twice("as bonnie++ -q -d sim:hdd -s 256 -r 0 -n 1:3000:0:2 -m m", 0);
     let values = values(&said.out);
-    // Nobody reads ahead: each chunk of 8 KiB waits for its command, 15 us, as well.
+    // Without read-ahead, each chunk of 8 KiB also waits 15 us for its command.
     let in_kib_per_s = 8.0 / (8192.0 / HDD_BYTES_PER_S + 15e-6);
     let get_block = 17;
     assert!(is_about(number(&values[get_block]), in_kib_per_s), "{values:?}");
-    // Of a machine with memory of its own.
+    // On a machine with simulated memory.
     let said = home.0.plumb("as bonnie++ -q -d sim:nvme -n 0 -m m").expect(0);
     assert!(said.out.contains(",2G,"), "{}", said.out);
 }
@@ -133,7 +133,7 @@ fn elbencho_runs_on_simulated_disks_and_in_their_directories() {
     let row = read.out.lines().find(|line| line.contains("Throughput MiB/s")).unwrap_or_else(|| panic!("{}", read.out));
     let rate = number(row.split_whitespace().last().unwrap());
     assert!(is_about(rate, HDD_BYTES_PER_S / f64::from(1 << 20)), "{row}");
-    // Two threads share the disk, and their heads' way.
+    // Two threads share the disk and its head movements.
     let two = home.twice("as elbencho -r -t 2 -s 512m -b 1m --direct --nolive sim:hdd", 0);
     let row = two.out.lines().find(|line| line.contains("Throughput MiB/s")).unwrap();
     assert!(number(row.split_whitespace().last().unwrap()) < rate, "{row}");
@@ -171,7 +171,7 @@ fn getc_putc_has_a_directory_on_a_simulated_disk() {
     home.twice("as getc_putc -d sim:ssd -m m -s 64", 0);
 }
 
-/// A session of PostMark with these lines typed.
+/// Runs a session of PostMark with these lines typed.
 fn session(home: &Home, arguments: &str, lines: &str) -> Said {
     let mut command = home.command(arguments.split_whitespace());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -202,7 +202,7 @@ fn postmark_has_locations_on_simulated_disks() {
             .collect();
         let reads: Vec<f64> =
             said.out.lines().filter_map(|line| Some(number(line.trim().split_once(" read (")?.0))).take(1).collect();
-        // A read of a file is a seek: from 0.8 to 20 ms.
+        // A read of a file needs a seek: from 0.8 to 20 ms.
         let (&[seconds], &[reads]) = (&seconds[..], &reads[..]) else { panic!("{}", said.out) };
         assert!((reads * 0.0008..reads * 0.020 + 3.0).contains(&seconds), "{}", said.out);
         if arguments == "as postmark" && !before.is_empty() {
@@ -220,7 +220,7 @@ fn postmark_has_locations_on_simulated_disks() {
     assert!(!output.status.success() && err.contains("cannot be mixed"), "{err}");
 }
 
-/// Protects copies between devices: what is read of one is written to the other, and each takes its own time.
+/// Protects copies between devices: data read from one is written to the other, and each takes its own time.
 #[test]
 fn files_are_copied_from_one_device_to_another() {
     let home = Home::new();

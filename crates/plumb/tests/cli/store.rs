@@ -1,9 +1,9 @@
-//! What is stored can be found again.
+//! Stored results can be found again.
 
 use crate::common::Home;
 use serde_json::Value;
 
-/// A home with three runs; their ids, the newest first.
+/// Returns a home with three runs, and their ids, newest first.
 fn with_runs(home: &Home) -> Vec<String> {
     for line in ["random-read --at sim:hdd", "random-read --at sim:ssd", "stream-write --at sim:nvme"] {
         home.plumb(&format!("run {line} --set time=200ms --set size=64MiB")).expect(0);
@@ -37,7 +37,7 @@ fn a_run_is_shown_by_id_beginning_end_or_last() {
         |text: &str| home.plumb(&format!("show {text} --json")).expect(0).json()["id"].as_str().unwrap().to_owned();
     assert_eq!([shown("last"), shown("last~1"), shown("last~2")], ids[..3]);
     home.plumb("show last~3").expect(2).complains(&["no run \"last~3\""]);
-    // Wherever a run is named.
+    // Everywhere a run can be named.
     let diff = |one: &str, other: &str| home.plumb(&format!("show {one} --diff {other}")).expect(0).out;
     assert_eq!(diff("last", "last~1"), diff(&ids[0], &ids[1]));
     assert_eq!(home.plumb("export last~2").expect(0).json()[0]["id"], *ids[2]);
@@ -45,12 +45,12 @@ fn a_run_is_shown_by_id_beginning_end_or_last() {
         assert_eq!(shown(id), *id);
         assert_eq!(shown(&id[24..]), *id);
     }
-    // The beginning of an id is a time in milliseconds, of which three runs in a row have the first digits in common.
+    // An id begins with a time in milliseconds, so consecutive runs share its first digits.
     home.plumb("show 0").expect(2).complains(&["is ambiguous", &ids[0], &ids[1], &ids[2], "give more of the id"]);
     home.plumb("show zzz").expect(2).complains(&["no run \"zzz\""]);
-    // The page is the one that was printed when it ran, and names run and seed.
+    // The page equals the one printed at run time, and names run and seed.
     home.plumb("show last").expect(0).says(&["sim:nvme simulated", "Trusted.", &ids[0], "seed 42"]);
-    // What `plumb list` and the last line of a page print is enough to find a run.
+    // The short id in `plumb list` and in a page's last line finds a run.
     let short = home.plumb("list -n 1").expect(0).out.lines().nth(1).unwrap().split(' ').next().unwrap().to_owned();
     assert_eq!(shown(&short), ids[0]);
 }
@@ -60,7 +60,7 @@ fn two_runs_are_told_apart() {
     let home = Home::new();
     let ids = with_runs(&home);
     let said = home.plumb(&format!("show {} --diff {}", ids[2], ids[1])).expect(0);
-    // A rate and a time, in one direction, and what changed.
+    // A rate and a time, in one direction, and the change.
     let out = said.out.clone();
     let lines: Vec<&str> = out.lines().collect();
     let [rate, median] = ["read.iops", "read.lat.p50"].map(|metric| {
@@ -139,7 +139,7 @@ fn runs_are_exported_as_json_and_csv() {
     assert_eq!(missing[column("value")], "", "missing is empty, never 0");
 }
 
-/// Two programs measure at once into one database.
+/// Two programs measure at the same time into one database.
 #[test]
 fn two_at_once_do_not_disturb_each_other() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Stored runs against each other, without measuring.
+//! Comparisons of stored runs, without measuring.
 
 use crate::commands::fits;
 use crate::common::Home;
@@ -10,13 +10,13 @@ fn compare(home: &Home, a: &str, b: &str, more: &[&str]) -> Value {
     home.with(arguments).expect(0).json()
 }
 
-/// A run, tagged.
+/// Makes a tagged run.
 fn run(home: &Home, device: &str, tag: &str, seed: u32) {
     home.plumb(&format!("run random-read --at {device} --set time=200ms --set size=16MiB --seed {seed}")).expect(0);
     home.plumb(&format!("tag last {tag}")).expect(0);
 }
 
-// Protects: the order in which runs were made decides what may be said of them.
+// Protects: the order in which runs were made decides which claims are allowed.
 #[test]
 fn runs_that_took_turns_are_compared_and_others_are_shown() {
     let home = Home::new();
@@ -50,7 +50,7 @@ fn runs_that_took_turns_are_compared_and_others_are_shown() {
         "if D8 is ignored: slower",
     ]);
     home.plumb("explain D8").expect(0).says(&["Interleaved in time"]);
-    // Nothing was measured, and nothing is claimed for ever.
+    // Nothing was measured, and no claim is stored.
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 18);
     assert_eq!(home.query("SELECT count(*) FROM comparison")[0][0], 0);
 }
@@ -64,7 +64,7 @@ fn levels_of_a_study_are_selected_and_its_plots_are_the_samples() {
     let contrast = &comparison["contrasts"][0];
     assert_eq!((&contrast["unit"], &contrast["blocks"]), (&"plot".into(), &3.into()));
     assert!(comparison["notes"].to_string().contains("plumb study report three-disks"), "{:#}", comparison["notes"]);
-    // Two depths are other work.
+    // Two depths are different workloads.
     let mixed = compare(&home, "study:three-disks depth=1", "study:three-disks depth=4", &[]);
     assert_eq!(mixed["contrasts"][0]["capped"]["code"], "D6");
 }

@@ -1,6 +1,6 @@
-//! The calls of IOzone, PostMark and Bonnie++ are those of the real ones whatever the options are: mixes of them are drawn from what
-//! the dialects' pages say is supported, so that nothing can be made right for a list only. `PLUMB_TEST_SEED` draws others,
-//! and with `PLUMB_TEST_LAB` there are more of them.
+//! The calls of IOzone, PostMark and Bonnie++ equal those of the real tools for all options. Mixes are drawn from the
+//! options that the dialects' pages list as supported, so that a fix for a few fixed command lines is not enough.
+//! `PLUMB_TEST_SEED` sets another seed, and `PLUMB_TEST_LAB` adds more mixes.
 
 use crate::common::breadth;
 use crate::common::draws::Draws;
@@ -8,7 +8,7 @@ use crate::common::needs;
 use crate::{bonnie, iozone, postmark};
 use std::panic::AssertUnwindSafe;
 
-/// Draws mixes and runs each with both tools; all that differ are told, with what draws them again.
+/// Draws mixes and runs each with both tools. Reports all that differ, with the seed that draws them again.
 fn each_mix(usual: u64, compared: impl Fn(&mut Draws) -> Result<(), String>) {
     let seed = match std::env::var("PLUMB_TEST_SEED") {
         Ok(seed) => seed.parse().unwrap_or_else(|_| panic!("PLUMB_TEST_SEED={seed}: is not a whole number")),
@@ -17,7 +17,7 @@ fn each_mix(usual: u64, compared: impl Fn(&mut Draws) -> Result<(), String>) {
     let count = if breadth::is_lab() { 15 } else { usual };
     let differ: Vec<String> = (0..count)
         .filter_map(|number| {
-            // A tool that ends with an error must not hide what the next mix shows.
+            // If a tool ends with an error, the next mixes must still run.
             let run = AssertUnwindSafe(|| compared(&mut Draws::of(seed, number)));
             let told = std::panic::catch_unwind(run).unwrap_or_else(|_| Err("a tool failed, as told above".to_owned()));
             told.err().map(|why| format!("PLUMB_TEST_SEED={seed}, mix {number}: {why}"))
@@ -26,7 +26,7 @@ fn each_mix(usual: u64, compared: impl Fn(&mut Draws) -> Result<(), String>) {
     assert!(differ.is_empty(), "{} of {count} mixes differ\n{}", differ.len(), differ.join("\n"));
 }
 
-/// Options of IOzone that change how a process does its I/O, and of which any may be given with any other.
+/// Options of IOzone that change how a process does its I/O, and that can be combined freely.
 const IOZONE_FREE: &[&str] = &[
     "-e",
     "-c",
@@ -50,7 +50,7 @@ const IOZONE_FREE: &[&str] = &[
     "-J 1",
 ];
 
-/// Of these there is one at most: they exclude each other.
+/// At most one of these, because they exclude each other.
 const IOZONE_OPEN: &[&str] =
     &["-o", "-I", "-I -o", "-+D", "-I -+D", "-+r", "-B", "-B -D", "-B -G", "-B -+A 1", "-B -o", "-Z", "-Z -B"];
 const IOZONE_CONTENT: &[&str] = &["-V 7", "-+d", "-+X", "-+Z", "-+a 30", "-+w 40", "-+y 20", "-+C 50 -+a 10"];
@@ -61,7 +61,7 @@ fn iozone_free(draws: &mut Draws, checked: bool) -> String {
         words += &format!(" {}", draws.one(IOZONE_OPEN));
     }
     for option in IOZONE_FREE {
-        // The buffers of `-m` are not at addresses that `-I` can use: the real tool fails.
+        // The buffers of `-m` are not aligned for `-I`: the real tool fails.
         if draws.percent(15) && !(*option == "-m" && words.contains("-I")) {
             words += &format!(" {option}");
         }
@@ -77,7 +77,7 @@ fn iozone_sizes(draws: &mut Draws) -> String {
     format!(" -r {record_kb}k -s {}k", record_kb * draws.number(1..=12))
 }
 
-/// One process: one size, or a sweep of them.
+/// One process: one size, or a sweep of sizes.
 fn iozone_alone(draws: &mut Draws) -> iozone::Line {
     let mut words = match draws.number(0..=5) {
         0 => format!("-a -n 64k -g {} -y 8k -q 64k", draws.one(&["64k", "128k", "256k"])),
@@ -97,14 +97,14 @@ fn iozone_alone(draws: &mut Draws) -> iozone::Line {
         }
     }
     words += &iozone_free(draws, true);
-    // Neither of a mapping, nor with the extra reads of `-K`, which are left out of async I/O.
+    // Neither with a mapping, nor with the extra reads of `-K`, which async I/O skips.
     if draws.percent(10) && !words.contains("-B") && !words.contains("-K") {
         words += draws.one(&[" -H 2", " -k 4"]);
     }
     iozone::Line::new(&format!("{words} -f f"), &["f"])
 }
 
-/// Several of them. The stonewall leaves out of chance what comes last, so that it is off.
+/// Several processes. The stonewall randomly cuts off the last ops, so it is off.
 fn iozone_together(draws: &mut Draws) -> iozone::Line {
     let names = ["a", "b", "c"];
     let count = draws.number(1..=3) as usize;
@@ -125,7 +125,7 @@ fn iozone_together(draws: &mut Draws) -> iozone::Line {
         words += draws.one(&[" -P 0", " -d 100", " -+k", " -+O 500"]);
     }
     words += &iozone_sizes(draws);
-    // Children of the real tool find errors in what they themselves wrote (`-V`, `-+d`, `-+w`).
+    // Children of the real tool find errors in their own data (`-V`, `-+d`, `-+w`).
     words += &iozone_free(draws, false);
     if shared {
         words += draws.one(&[" -+L", " -+V"]);
@@ -173,7 +173,7 @@ fn postmark_script(draws: &mut Draws) -> String {
         }
     }
     if draws.percent(20) {
-        // What is set stays, and seeds begin anew.
+        // Settings persist, and seeds start over.
         script += "run\n";
     }
     script + "run\nquit\n"
@@ -186,8 +186,8 @@ fn any_mix_of_bonnies_options_makes_its_calls() {
     }
 }
 
-/// Without single bytes, whose calls the C library makes, and with either the large file or the small ones. The real tool
-/// fails with a chunk size of small files, and with `-D` where it moves single bytes.
+/// Without single bytes, whose calls are made by the C library, and with either the large file or the small ones. The
+/// real tool fails with a chunk size for small files, and with `-D` when it moves single bytes.
 fn bonnie_words(draws: &mut Draws) -> String {
     let mut words = format!("{} -r 0 -m golden", draws.one(&["-u root", "-u root:root", "-u 0", "-u root -g root"]));
     words += &match draws.percent(15) {

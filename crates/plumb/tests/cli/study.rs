@@ -1,4 +1,4 @@
-//! `plumb study plan` from outside: the pages of four studies, the studies that are shipped, and what is refused.
+//! `plumb study plan` end to end: the pages of four studies, the included studies, and refused ones.
 
 use crate::common::Home;
 use plumb_study::plan::{Plan, PlanCell};
@@ -34,7 +34,7 @@ fn plan_of_two_kernels() {
     insta::assert_snapshot!(page("ext3-kernels"));
 }
 
-/// The plan of every study that is shipped, in JSON: what `study run` takes.
+/// `study run` accepts the JSON plan of every included study.
 #[test]
 fn every_study_that_is_shipped_has_a_plan_and_a_page() {
     let home = Home::new();
@@ -58,7 +58,7 @@ fn every_study_that_is_shipped_has_a_plan_and_a_page() {
     assert_eq!(seen, 8);
 }
 
-// Protects: the published tests can be run as they were printed, next to the numbers that were.
+// Protects: published tests can be run as printed, next to the published numbers.
 #[test]
 fn what_was_published_is_a_scale_of_its_study() {
     let home = Home::new();
@@ -72,7 +72,7 @@ fn what_was_published_is_a_scale_of_its_study() {
     }
 }
 
-// Protects: at small scale, too, each published claim stands next to numbers of ours.
+// Protects: even at small scale, each published claim is next to a number of ours.
 #[test]
 fn published_claims_are_part_of_the_smallest_plan() {
     let home = Home::new();
@@ -90,7 +90,7 @@ fn published_claims_are_part_of_the_smallest_plan() {
     }
 }
 
-// Protects: PostMark's published sets run as they were printed, without the sweep that this study adds.
+// Protects: PostMark's published sets run as printed, without the sweep that this study adds.
 #[test]
 fn the_published_mail_spools_are_a_scale() {
     let home = Home::new();

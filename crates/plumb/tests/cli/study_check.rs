@@ -1,4 +1,4 @@
-//! What is wrong with a study is told before its first run, all at once.
+//! All errors in a study are reported at once, before its first run.
 
 use crate::common::{Home, Said, needs};
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +23,7 @@ random-read = { size = "64MiB", direct = true, time = "1s" }
 plots = 2
 "#;
 
-/// A file system that nothing makes, a directory that is not there, a line that no shell takes.
+/// A file system that no step makes, a missing directory, and a line that a shell rejects.
 const WRONG: &str = r#"
 [experiment]
 name = "wrong"
@@ -53,7 +53,7 @@ mount  = "/mnt/plumb-check"
 write = { size = "1GiB", block = "64KiB", end = "fsync" }
 "#;
 
-/// Studies in the store.
+/// Returns the number of studies in the store.
 fn studies(home: &Home) -> usize {
     home.plumb("study list --json").expect(0).json().as_array().unwrap().len()
 }
@@ -89,16 +89,16 @@ fn all_that_is_wrong_is_told_at_once_and_nothing_begins() {
             "local: step 3 (mkfs): `fs` is `no-such-fs`: write one of ext2",
             "what is mounted at /mnt/plumb-check has 64MiB",
         ] {
-            // Loops need root: then their size is not reached.
+            // Loops need root, so their size check is not reached.
             let lines = said.err.lines().filter(|line| line.contains(part)).count();
             assert_eq!(lines, 1, "`{part}`: {}", said.err);
         }
         assert!(said.err.lines().all(|line| line.chars().count() < 400), "{}", said.err);
     }
     assert_eq!(studies(&home), 0);
-    // mkfs makes ext4 whole; what a step leaves to the kernel shows in the plan already.
+    // mkfs completes ext4 itself; the plan already shows steps that leave work to the kernel.
     assert!(!home.plumb("study plan study.toml").expect(0).out.contains("initialising"));
-    // The counts that every run has to meet are part of the plan.
+    // The plan contains the counts that every run must meet.
     let expect = "[[expect]]\nmetric = \"device.reads\"\nat-most = 2\nbecause = \"no reads\"\n";
     home.file("study.toml", &format!("{WRONG}\n{expect}"));
     home.plumb("study plan study.toml").expect(0).says(&["Expected counts", "device.reads at most 2: no reads"]);
@@ -109,7 +109,7 @@ fn all_that_is_wrong_is_told_at_once_and_nothing_begins() {
         .says(&["goes on initialising this ext4", "leave out lazy_itable_init"]);
 }
 
-/// A refusal of ssh's is one sentence, and comes once. A shell stands for ssh.
+/// A refusal by ssh is a single sentence, printed once. A shell script replaces ssh.
 #[test]
 fn a_host_that_is_not_reached_is_one_line() {
     let home = Home::new();
@@ -139,7 +139,7 @@ fn who_is_not_root_gets_the_line_that_makes_root_of_him() {
     }
     let home = Home::new();
     home.file("study.toml", &WRONG.replace("/no/such/directory", "/tmp").replace("if true", "true"));
-    // Nobody's user has to reach all of it.
+    // The user `nobody` must be able to reach all of it.
     let open = std::fs::Permissions::from_mode(0o777);
     for dir in [home.work(), home.work().parent().unwrap().to_owned(), home.work().join("../data")] {
         std::fs::set_permissions(dir, open.clone()).unwrap();

@@ -1,4 +1,4 @@
-//! Whole studies on simulated devices: conducted, killed, resumed, answered.
+//! Whole studies on simulated devices: run, killed, resumed, answered.
 
 use crate::commands::fits;
 use crate::common::Home;
@@ -41,7 +41,7 @@ fn studies(home: &Home) -> Vec<Value> {
     home.plumb("study list --json").expect(0).json().as_array().unwrap().clone()
 }
 
-/// Ids of the results of all runs of the studies, in order.
+/// Returns ids and results of all runs of the studies, in order.
 fn results(home: &Home) -> Vec<String> {
     let rows = home.query("SELECT run_id FROM study_run WHERE run_id IS NOT NULL ORDER BY study_id, seq");
     rows.iter().map(|row| row[0].as_str().unwrap().to_owned()).collect()
@@ -77,7 +77,8 @@ fn a_study_is_killed_resumed_and_answered_without_a_run_lost_or_repeated() {
     fits(&home, "study-report", &report);
     assert_eq!((&report["schema"], &report["counts"]["done"]), (&"plumb.study/1".into(), &16.into()));
     assert_eq!(report["cells"].as_array().unwrap().len(), 4);
-    // What other programs do to this machine's disks is none of a simulated device's, and the device is what was declared.
+    // Other programs' use of this machine's disks does not affect a simulated device, which has its declared
+    // properties.
     assert!(report["cells"].as_array().unwrap().iter().all(|cell| cell["devices"].as_array().unwrap().is_empty()));
     assert_eq!(report["undeclared"].as_array().unwrap().len(), 0, "{:#}", report["undeclared"]);
     for contrast in report["contrasts"].as_array().unwrap() {
@@ -85,7 +86,7 @@ fn a_study_is_killed_resumed_and_answered_without_a_run_lost_or_repeated() {
             (&contrast["verdict"], &contrast["unit"], &contrast["blocks"]),
             (&"slower".into(), &"plot".into(), &2.into())
         );
-        // Runs and plots of a simulated device differ, or nothing could be learnt of them.
+        // Runs and provisionings of a simulated device must differ, or there would be nothing to learn.
         assert!(contrast["baseline_cv"].as_f64().unwrap() > 0.001, "{contrast:#}");
     }
     let values = home.query(
@@ -114,7 +115,7 @@ fn a_changed_file_is_another_study() {
     home.file("two-disks.toml", &STUDY.replace("plots  = 2", "plots  = 3"));
     let refused = home.plumb("study resume two-disks.toml");
     assert!(refused.code == 2 && refused.err.contains("has changed since study"), "{refused:?}");
-    // A comment changes nothing.
+    // A comment does not change the study.
     home.file("two-disks.toml", &format!("# a remark\n{STUDY}"));
     home.plumb("study resume two-disks.toml").expect(0);
 }
@@ -130,7 +131,7 @@ fn a_study_needs_a_store_and_a_name() {
     home.plumb("study list").expect(0).says(&["No studies are stored"]);
 }
 
-/// Rules beside a number, in one directory; Linux breaks one of them.
+/// Conformance rules next to a number, in one directory; Linux breaks one of them.
 const RULES: &str = r#"
 [experiment]
 name     = "rules"
@@ -150,8 +151,8 @@ repeat = 2
 path = "PLACE"
 "#;
 
-// Protects: conformance is an outcome of a study: in its report, its page, its workbook and its store, and a file system that breaks rules is
-// no failed run.
+// Protects: conformance is an outcome of a study: in its report, its page, its workbook and its store. A file system
+// that breaks rules does not fail a run.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_study_has_conformance_as_an_outcome() {

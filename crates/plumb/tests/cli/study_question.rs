@@ -1,11 +1,11 @@
-//! Other questions of a study that was measured, and its runs as a table.
+//! Further questions to a finished study, and its runs as a table.
 
 use crate::commands::fits;
 use crate::common::Home;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// The second device is half as fast again, the third a tenth slower; four in flight are four times as many.
+/// The second device is half as fast again, the third a tenth slower; four in flight are four times as fast.
 const STUDY: &str = r#"
 [experiment]
 name = "three-disks"
@@ -76,10 +76,10 @@ fn another_question_is_answered_without_measuring_and_marked() {
         .expect(0)
         .says(&["did not declare: exploratory", "| exploratory |"]);
     let averaged = home.with(["study", "report", "last", "--by", "depth", "--within", "", "--json"]).expect(0).json();
-    // An easy factor is judged by plots: three of each of three devices.
+    // An easily changed factor is judged by provisionings: three on each of three devices.
     assert_eq!((contrasts(&averaged).len(), &contrasts(&averaged)[0]["blocks"]), (1, &9.into()));
 
-    // What the plan declared keeps its p, though fewer are asked for.
+    // A declared contrast keeps its p-value, even if fewer are requested.
     let one = home.plumb("study report last --within depth=4 --json").expect(0).json();
     for asked in contrasts(&one) {
         assert!(contrasts(&own).contains(asked), "{asked:#}");
@@ -102,7 +102,7 @@ fn what_a_study_does_not_have_is_refused_with_what_it_has() {
     }
 }
 
-/// What readers of a published study look for, on the page and in Markdown.
+/// A report contains what readers of a published study look for, on the page and in Markdown.
 #[test]
 fn a_report_names_the_system_and_sets_results_by_level() {
     let home = measured();
@@ -135,7 +135,7 @@ fn runs_of_a_study_are_exported_with_a_column_for_each_factor() {
     let of = |name: &str| rows.iter().map(|row| row[column(name)]).collect::<BTreeSet<_>>();
     assert_eq!(of("factor.depth"), ["1", "4"].into());
     assert_eq!((of("run").len(), of("plot").len(), of("repeat").len(), of("study").len()), (36, 9, 2, 1));
-    // Next to a run of no study, its cells are empty; alone, the columns are not there.
+    // Next to a run outside the study, its cells are empty; alone, the columns are omitted.
     let all = home.plumb("export --csv").expect(0).out;
     assert!(all.lines().filter(|line| line.ends_with(",,,,,")).count() > 0, "{all}");
     assert!(!home.plumb("export last --csv").expect(0).out.contains("factor."));

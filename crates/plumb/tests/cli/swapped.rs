@@ -253,7 +253,8 @@ fn only_files_are_removed() {
     }
 }
 
-/// `iozone -U` unmounts between tests: no descriptor keeps the file system busy, and the remounted directory must be the same.
+/// `iozone -U` unmounts between tests: no descriptor keeps the file system busy, and the remounted directory must be
+/// the same.
 #[test]
 fn what_is_mounted_again_must_be_the_same() {
     for (again, is_same) in [("exit 0", true), ("mv mnt old && ln -s victim mnt", false)] {

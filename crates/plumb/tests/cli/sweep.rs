@@ -9,7 +9,7 @@ fn levels(curve: &Value) -> Vec<f64> {
     points.iter().map(|point| point["level"].as_f64().unwrap()).collect()
 }
 
-/// A simulated SSD works on 8 ops of 4 KiB at a time before its controller is the limit: its knee and its saturation.
+/// A simulated SSD processes 8 ops of 4 KiB at a time before its controller limits it: its knee and its saturation.
 #[test]
 fn a_depth_sweep_finds_the_knee_where_the_device_is_full() {
     let home = Home::new();
@@ -30,7 +30,8 @@ fn a_depth_sweep_finds_the_knee_where_the_device_is_full() {
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 21, "every run is stored");
 }
 
-/// Protects what makes two curves comparable, as `plumb run` shows it: the size of the ops, unless it is swept, and the cache.
+/// Protects the comparability of two curves, as in `plumb run`: the op size, unless it is swept, and the cache mode are
+/// printed.
 #[test]
 fn a_sweep_says_the_block_size_and_the_cache_mode() {
     let home = Home::new();
@@ -69,7 +70,7 @@ fn points_run_in_randomised_blocks() {
     assert_ne!(first, order(8));
 }
 
-/// Past its maximum, an open load waits: response time grows where service time does not.
+/// Beyond the maximum, an open load queues: response time grows but service time does not.
 #[test]
 fn rates_go_past_the_maximum_and_response_time_shows_it() {
     let home = Home::new();
@@ -111,7 +112,7 @@ fn two_keys_make_a_grid() {
         assert_eq!(levels(curve), [1.0, 8.0, 32.0]);
         assert_eq!(curve["fixed"]["block"], block);
     }
-    // Larger blocks move more bytes at one in flight: the grid is not mixed up.
+    // Larger blocks move more bytes at depth one: the grid is not mixed up.
     let bytes = |curve: &Value| curve["points"][0]["bandwidth"]["value"].as_f64().unwrap();
     assert!(bytes(&curves[1]) > 2.0 * bytes(&curves[0]));
 }
@@ -195,7 +196,7 @@ fn what_cannot_be_swept_is_refused_before_anything_runs() {
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 0, "nothing ran");
 }
 
-/// A file that is there is read, and stays as it is.
+/// An existing file is only read.
 #[test]
 fn a_file_that_is_there_is_only_read() {
     let home = Home::new();
@@ -205,12 +206,12 @@ fn a_file_that_is_there_is_only_read() {
     let sweep = home.plumb(line).ran().json();
     assert_eq!(sweep["path"], "mine");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
-    // Whoever asks to write to it is refused by the guard.
+    // The guard refuses a request to write to it.
     home.plumb("sweep depth=1..4 mine --for random-write --time 200ms --repeat 1").expect(5);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
-/// In a directory, the file is laid out once, and gone at the end.
+/// In a directory, the file is laid out once, and removed at the end.
 #[test]
 fn a_directory_is_left_as_it_was() {
     let home = Home::new();
@@ -255,7 +256,7 @@ fn assertions_decide_the_exit_code() {
         .expect(0)
         .says(&["ok read.lat.p99 < 5ms (random-read", "ok random-read/read.iops >= 1k/s"]);
     run("sim:ssd", &["read.lat.p99 < 5ms", "read.bw > 9GB/s"]).expect(1).says(&["false read.bw > 9GB/s (random-read"]);
-    // What was not measured is not true.
+    // A condition on an unmeasured number is not true.
     run("sim:ssd", &["write.lat.p99 < 5ms"]).expect(1).says(&["not measured: no phase has write.lat.p99"]);
     let json = home.with([
         "run",
@@ -275,7 +276,7 @@ fn assertions_decide_the_exit_code() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
-/// A number that is not to be believed makes no condition false, and none true.
+/// A number that is not trusted makes a condition neither true nor false.
 #[test]
 fn a_rejected_result_stays_rejected_whatever_is_asserted() {
     let home = Home::new();

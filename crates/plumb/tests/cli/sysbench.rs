@@ -1,4 +1,4 @@
-//! `plumb as sysbench` from outside.
+//! `plumb as sysbench` end to end.
 
 use crate::common::traced::{traced, whole_calls};
 use crate::common::{Home, needs};
@@ -8,7 +8,7 @@ use std::process::Command;
 
 const FILES: &str = "fileio --file-num=4 --file-total-size=4M";
 
-/// Protects the whole way: files are made, used and removed, a report is printed, and each is a stored result.
+/// Protects the whole path: files are created, used and removed, a report is printed, and each run is stored.
 #[test]
 fn files_are_prepared_used_and_removed() {
     let home = Home::new();
@@ -37,7 +37,7 @@ fn files_are_prepared_used_and_removed() {
     assert_eq!(stored, [[json!("sysbench"), json!(7)]]);
 }
 
-/// How often a command makes each call on its files.
+/// Returns how often a command makes each call on its files.
 pub(crate) fn counts(home: &Home, command: &Command) -> BTreeMap<String, u64> {
     let text = traced(home, command, &["-y", "-e", "trace=pread64,pwrite64,fsync,fdatasync,msync"]);
     let mut counts = BTreeMap::new();
@@ -74,7 +74,7 @@ fn the_same_calls_are_made_as_by_sysbench() {
         };
         assert!(real("prepare").output().unwrap().status.success());
         let of_real = counts(&home, &real(&format!("{words} run")));
-        // Prepare with ours: the guard would read the original's files first, to see whether they hold data.
+        // Prepare with ours: the guard would first read the original's files to see whether they contain data.
         assert!(real("cleanup").output().unwrap().status.success());
         home.plumb(&format!("as sysbench {FILES} prepare")).expect(0);
         let real = of_real;
@@ -84,7 +84,8 @@ fn the_same_calls_are_made_as_by_sysbench() {
     }
 }
 
-/// The real tool and ours keep a rate alike: as many events, give or take what chance does, and a histogram of all of them.
+/// The real tool and ours keep a rate: the same number of events, within random variation, and a histogram of all of
+/// them.
 #[test]
 fn a_rate_and_a_histogram_are_sysbenchs() {
     if !needs::tools(&["sysbench"]) {
@@ -113,7 +114,8 @@ fn a_rate_and_a_histogram_are_sysbenchs() {
     assert_eq!(above(&ours), above(&real));
 }
 
-/// Files that are validated are the real tool's, whoever made them: each passes in both, and a changed block in none.
+/// Validated files are interchangeable with the real tool's: each tool accepts both, and neither accepts a changed
+/// block.
 #[test]
 fn validated_files_are_sysbenchs() {
     let home = Home::new();
@@ -125,12 +127,12 @@ fn validated_files_are_sysbenchs() {
         (run.status.success(), String::from_utf8_lossy(&run.stdout).into_owned())
     };
     let plumb = |more: &str| home.plumb(&format!("as sysbench {files} {more}"));
-    // Files that hold zeros, as they do without, do not pass.
+    // Files with zeros, as written without validation, do not pass.
     home.plumb(&format!("as sysbench {FILES} prepare")).expect(0);
     let zeros = plumb("--file-test-mode=seqrd run").expect(1).out;
     assert!(zeros.contains("FATAL: Validation failed on file 0, block offset 0, exiting...\n"), "{zeros}");
     plumb("cleanup").expect(0);
-    // Half a file is extended, with the places that its blocks have in it.
+    // Half a file is extended, with the offsets that its blocks have in it.
     home.plumb("as sysbench fileio --validate --file-num=4 --file-total-size=2M prepare").expect(0);
     plumb("prepare").expect(0);
     let modes = ["seqrd", "rndrd --threads=4", "rndrw", "seqrewr --threads=2", "rndwr --file-io-mode=async", "seqrd"];
@@ -152,7 +154,7 @@ fn validated_files_are_sysbenchs() {
         assert!(real("cleanup").0 && real("prepare").0);
         plumb("--file-test-mode=rndrd --events=256 run").expect(0);
     }
-    // A block that was changed behind its back, and one in the place of another.
+    // A block that was changed externally, and one at the offset of another.
     let path = home.work().join("test_file.2");
     let whole = std::fs::read(&path).unwrap();
     let mut changed = whole.clone();
@@ -176,7 +178,7 @@ fn validated_files_are_sysbenchs() {
     }
 }
 
-/// Protects the commonest form on the web, `--test=fileio` with the other deprecated options: it runs, with warnings.
+/// Protects the most common form on the web, `--test=fileio` with other deprecated options: it runs, with warnings.
 #[test]
 fn the_deprecated_form_runs() {
     let home = Home::new();

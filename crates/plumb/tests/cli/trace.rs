@@ -1,4 +1,4 @@
-//! `plumb trace` from outside.
+//! `plumb trace` end to end.
 
 use crate::common::{Home, Said, needs, wait_until};
 use serde_json::Value;
@@ -13,7 +13,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The page answers first, and the JSON has the same numbers with their units.
+/// The page begins with the answer, and the JSON has the same numbers with their units.
 #[test]
 fn show_says_what_a_recording_is_like() {
     let home = Home::new();
@@ -21,7 +21,7 @@ fn show_says_what_a_recording_is_like() {
     let first = page.split("\n\n").next().unwrap().replace('\n', " ");
     assert!(first.contains("(strace): 45 ops in 5.03 s on 7 files by 3 threads"), "{first}");
     assert!(page.contains("mapped into memory"), "{page}");
-    // The recording has a file whose name has a line end; no line of the page begins with the rest of it.
+    // The recording contains a file name with a line break; no line of the page begins with the rest of it.
     assert!(!page.lines().any(|line| line.starts_with(".txt")), "{page}");
     let sheet = home.with(["trace", "show", text(&golden("loop.blktrace")), "--json"]).expect(0).json();
     assert_eq!(sheet["schema"], "plumb.trace-sheet/1");
@@ -33,7 +33,8 @@ fn show_says_what_a_recording_is_like() {
     assert_eq!(reads["data_bytes"], 1604 * 1024);
 }
 
-/// A dd of `if=/dev/zero of=file conv=fsync`: its own file on one screen, the devices apart, and its writes durable.
+/// A dd of `if=/dev/zero of=file conv=fsync`: its own file on one screen, devices separately, and its writes as
+/// durable.
 #[test]
 fn show_is_about_the_programs_own_files_on_one_screen() {
     let home = Home::new();
@@ -77,8 +78,8 @@ fn show_is_about_the_programs_own_files_on_one_screen() {
     assert_eq!(synced["mix"]["written_bytes"], 40 << 20, "{synced:#}");
 }
 
-/// What was converted is like what it was converted from, and nobody else can read it.
-/// Recordings open their files by rules of their own: the phase's alone would leave them buffered.
+/// A converted recording equals the original, and other users cannot read it. A recording has its own open flags: with
+/// only the phase's, it would be buffered.
 #[test]
 fn a_direct_replay_opens_its_files_directly() {
     let home = Home::new();
@@ -91,7 +92,7 @@ fn a_direct_replay_opens_its_files_directly() {
     assert!(direct.contains("files.direct = true") && !as_is.contains("direct"), "{direct}");
 }
 
-/// A file that was removed was busy all the same.
+/// A file that was removed can still be among the busiest.
 #[test]
 fn removed_files_are_among_the_busiest() {
     let home = Home::new();
@@ -120,7 +121,7 @@ fn convert_keeps_what_the_format_can_express() {
     assert!(metrics.len() > 20 && metrics.iter().all(|metric| metric["a"] == metric["b"]), "{compared}");
     let apart = |value: &Value| value["distance"].as_f64().unwrap();
     assert!(compared["distributions"].as_array().unwrap().iter().all(|one| apart(one) == 0.0));
-    // A second time, the file is there.
+    // The second time, the file exists.
     let refused = home.with(["trace", "convert", text(&from), "app.trace"]).expect(2).err;
     assert!(refused.contains("app.trace exists"), "{refused}");
     let said = home.with(["trace", "convert", "app.trace", "app.iolog"]).expect(0).out;
@@ -128,7 +129,7 @@ fn convert_keeps_what_the_format_can_express() {
     let lines = std::fs::read_to_string(home.work().join("app.iolog")).unwrap();
     assert!(lines.starts_with("fio version 3 iolog\n"), "{lines}");
     assert!(lines.contains(" /mnt/t/data/g/d/f1 write 100 5000\n"), "{lines}");
-    // Every file is added and opened before it is used, as fio wants it.
+    // fio requires that every file is added and opened before it is used.
     let mut opened = std::collections::BTreeSet::new();
     for words in lines.lines().skip(1).map(|line| line.split(' ').collect::<Vec<_>>()) {
         match words[2] {
@@ -140,7 +141,7 @@ fn convert_keeps_what_the_format_can_express() {
     }
 }
 
-/// What is anonymised has the same numbers, and none of the names.
+/// An anonymised recording has the same numbers, and none of the names.
 #[test]
 fn names_can_be_hidden() {
     let home = Home::new();
@@ -155,7 +156,7 @@ fn names_can_be_hidden() {
     assert!(bytes.windows(13).any(|window| window == b"anonymised: 1"));
 }
 
-/// A recording that is broken is an error with its place; a damaged one of Plumb's own is shown as far as it goes.
+/// A broken recording is an error with its place; a damaged one of Plumb's own is shown up to the damage.
 #[test]
 fn broken_recordings_are_told_with_their_place() {
     let home = Home::new();
@@ -172,13 +173,13 @@ fn broken_recordings_are_told_with_their_place() {
     std::fs::write(home.work().join("torn.trace"), &bytes[..bytes.len() - 400]).unwrap();
     let page = home.plumb("trace show torn.trace").expect(0).out.replace('\n', " ");
     assert!(page.contains("Damaged: byte"), "{page}");
-    // What cannot be expressed leaves no half of a file behind.
+    // A failed conversion leaves no partial file.
     let error = home.plumb("trace convert app.trace app.blktrace").expect(2).err;
     assert!(error.contains("convert it to iolog"), "{error}");
     assert!(!home.work().join("app.blktrace").exists());
 }
 
-/// fio cannot open a directory for writing: one that is only flushed is left out.
+/// fio cannot open a directory for writing, so a directory that is only flushed is omitted.
 #[test]
 fn directories_that_are_flushed_are_not_exported() {
     let home = Home::new();
@@ -195,7 +196,7 @@ fn directories_that_are_flushed_are_not_exported() {
     assert_eq!(lines, ["/d/f add", "/d/f open", "/d/f write 0 512", "/d/f sync 0 0", "/d/f close"]);
 }
 
-/// Plumb's own dialect of fio replays what was made from a recording of strace.
+/// Plumb's own fio dialect replays a file converted from strace.
 #[test]
 fn fio_replays_what_was_converted() {
     let home = Home::new();
@@ -219,7 +220,7 @@ fn fio_replays_what_was_converted() {
     assert_eq!(result["jobs"][0]["read"]["io_bytes"], 4608);
 }
 
-/// A shell with children: paths relative to where it went, descriptors that were passed on, and only what is a file.
+/// A shell with children: paths relative to its working directory, inherited descriptors, and files only.
 #[test]
 fn record_sees_what_a_program_and_its_children_do() {
     if !needs::root_and(&["sh", "mkdir", "dd", "mv", "cat"]) {
@@ -229,7 +230,7 @@ fn record_sees_what_a_program_and_its_children_do() {
     let script = "mkdir d; cd d; dd if=/dev/zero of=a bs=4096 count=100 conv=fsync 2>/dev/null; mv a b; cat b | cat > c; exec 5>>c; echo x >&5";
     let said = home.with(["trace", "record", "-o", "sh.trace", "--", "sh", "-c", script]);
     if said.code == 4 && said.err.contains("cannot record") {
-        // Root within a container, or a kernel that is locked.
+        // Root within a container, or a locked-down kernel.
         return needs::skip("the kernel lets nobody load programs");
     }
     let said = said.expect(0);
@@ -251,14 +252,14 @@ fn record_sees_what_a_program_and_its_children_do() {
     assert!(writes.iter().all(|row| row[5] == "4096" && row[6] == "4096" && row[9] == "dd"), "{writes:?}");
     assert_eq!(of("fsync", "d/a").len(), 1);
     assert_eq!(of("rename", "d/a").len(), 1);
-    // The second cat got its standard output from the shell that made it; what it read was a pipe, and no file.
+    // The second cat inherited its standard output from the shell; it read from a pipe, not a file.
     let copied: u64 = of("write", "d/c").iter().map(|row| row[6].parse::<u64>().unwrap()).sum();
     assert_eq!(copied, 409_600 + 2);
     let last = of("write", "d/c").last().unwrap().clone();
     assert_eq!((last[4].as_str(), last[6].as_str()), ("409600", "2"), "it appends");
 }
 
-/// What cannot be started leaves no recording behind.
+/// A program that cannot be started leaves no recording behind.
 #[test]
 fn record_of_nothing_is_an_error() {
     let home = Home::new();
@@ -272,7 +273,7 @@ fn record_of_nothing_is_an_error() {
     assert!(!home.work().join("nothing.trace").exists());
 }
 
-/// Direct writes to a loop device: each is a request with its completion, and nobody else's device is in the recording.
+/// Direct writes to a loop device: each is a request with its completion, and no other device is in the recording.
 #[test]
 fn record_sees_what_a_device_is_asked_for() {
     if !needs::root_and(&["dd", "losetup"]) {
@@ -351,11 +352,11 @@ fn record_sees_devices_without_queues() {
     }
 }
 
-/// A loop device, which is given back.
+/// A loop device, which is released at the end.
 struct Loop(String);
 
 impl Loop {
-    /// `None` where there are none. One that another test takes first is no reason to give up.
+    /// Returns `None` if there are none. If another test takes one first, it tries again.
     fn of(image: &Path) -> Option<Loop> {
         for _ in 0..20 {
             let said = std::process::Command::new("losetup").args(["--find", "--show"]).arg(image).output().ok()?;
@@ -375,7 +376,7 @@ impl Drop for Loop {
     }
 }
 
-/// The numbers of a sheet fit its schema, and its charts say what is seen in words.
+/// The numbers of a sheet match its schema, and its charts have a text alternative.
 #[test]
 fn sheets_fit_their_schema_and_have_charts() {
     let home = Home::new();
@@ -399,13 +400,13 @@ fn sheets_fit_their_schema_and_have_charts() {
     assert!(page.contains("a.iolog: half up to 4.00 KiB") && page.contains("b.iolog: half up to 8.00 KiB"), "{page}");
 }
 
-/// The ops of a recording on files below the working directory: act, file, offset, length and result.
+/// Returns the ops of a recording on files below the working directory: act, file, offset, length and result.
 fn ops_below(home: &Home, recording: &str) -> Vec<String> {
     home.plumb(&format!("trace convert {recording} {recording}.csv")).expect(0);
     let csv = std::fs::read_to_string(home.work().join(format!("{recording}.csv"))).unwrap();
     let work = std::fs::canonicalize(home.work()).unwrap().to_string_lossy().into_owned() + "/";
     let rows = csv.lines().map(|line| line.split(',').collect::<Vec<_>>()).filter(|row| row[3].starts_with(&work));
-    // Descriptors of what a shell opens for itself differ with its surroundings.
+    // Descriptors that a shell opens for itself differ with its environment.
     let mut ops: Vec<String> = rows
         .filter(|row| row[2] != "open")
         .map(|row| [&row[2..3], &row[3..7]].concat().join(" ").replace(&work, ""))
@@ -414,7 +415,7 @@ fn ops_below(home: &Home, recording: &str) -> Vec<String> {
     ops
 }
 
-/// Whatever the way, the same ops are recorded; nothing is left in tracefs.
+/// Every method records the same ops; nothing is left in tracefs.
 #[test]
 fn every_way_records_the_same_ops() {
     if !needs::root_and(&["sh", "mkdir", "dd", "mv", "cat"]) {
@@ -444,7 +445,7 @@ fn every_way_records_the_same_ops() {
     assert_eq!(instances(), [""; 0], "nothing is left in tracefs");
 }
 
-/// Reports the reason why kernel events were not available.
+/// Returns the reason why kernel events were not available.
 #[track_caller]
 fn cannot_record(said: &Said) {
     match said.err.contains("PID namespace") {
@@ -535,7 +536,7 @@ fn a_killed_recording_leaves_no_empty_file() {
     );
 }
 
-/// Without any rights, ptrace is what is left: of programs, and of processes, which go on afterwards.
+/// Without privileges, ptrace remains: for programs, and for processes, which continue afterwards.
 #[test]
 fn ptrace_needs_no_rights() {
     if !needs::root_and(&["sh", "sleep"]) {
@@ -577,7 +578,7 @@ fn ptrace_needs_no_rights() {
     };
     wait_until("the shell is followed", || traced(sleeps.id()));
     std::thread::sleep(std::time::Duration::from_millis(200));
-    // A shell that starts the tests in the background has them ignore SIGINT, and Plumb too.
+    // A shell that starts the tests in the background makes them ignore SIGINT, and Plumb too.
     super::interrupted::signal(&record, rustix::process::Signal::TERM);
     record.wait().unwrap();
     assert!(!traced(sleeps.id()) && sleeps.try_wait().unwrap().is_none(), "it goes on, and nobody follows it");
@@ -586,7 +587,7 @@ fn ptrace_needs_no_rights() {
     assert!(ops_below(&home, "b.trace").contains(&"write again 0 2 2".to_owned()));
 }
 
-/// A way that does not fit is an error, and leaves nothing.
+/// An unsuitable method is an error, and leaves nothing.
 #[test]
 fn ptrace_does_not_see_devices() {
     let home = Home::new();

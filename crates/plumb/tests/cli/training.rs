@@ -2,8 +2,8 @@
 
 use crate::common::Home;
 
-// Protects: storage that is fast enough keeps an accelerator busy, slow storage does not, and what memory gave is rejected however busy the
-// accelerator was.
+// Protects: fast storage keeps an accelerator busy, slow storage does not, and a run from memory is rejected however
+// busy the accelerator was.
 #[test]
 fn an_accelerator_is_as_busy_as_its_storage_lets_it_be() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `plumb try` and `plumb run`: several places, repeats, names and copies of the page.
+//! `plumb try` and `plumb run`: several targets, repetitions, names and copies of the page.
 
 use crate::common::Home;
 
@@ -16,7 +16,7 @@ fn several_storages_stand_side_by_side() {
     home.plumb(&format!("try sim:hdd sim:nvme -o page.txt {SHORT}")).expect(2).complains(&["once for each"]);
 }
 
-// Protects: the median of several runs, which are all stored under the name that was given.
+// Protects: the median of several runs, which are all stored under the given name.
 #[test]
 fn runs_are_repeated_and_named() {
     let home = Home::new();
@@ -30,7 +30,7 @@ fn runs_are_repeated_and_named() {
     let mut rates: Vec<f64> = results.as_array().unwrap().iter().map(rate).collect();
     rates.sort_by(f64::total_cmp);
     assert!(rates.len() == 3 && rates[0] < rates[2], "each run of a device that varies draws its own speed: {rates:?}");
-    // A condition is about the medians.
+    // A condition refers to the medians.
     let asserted = |limit: f64| {
         let condition = format!("read.iops > {limit}");
         let line = "run random-read --at sim:ssd?cv=20% --set time=200ms --runs 3 --assert";
@@ -42,7 +42,8 @@ fn runs_are_repeated_and_named() {
     home.plumb("try sim:ssd --name ,").expect(2).complains(&["--name is empty"]);
 }
 
-// Protects: the copy is the page without colour, or the result; a file that cannot be written is refused before the run.
+// Protects: the copy is the page without colour, or the result; a file that cannot be written is refused before the
+// run.
 #[test]
 fn a_page_goes_to_a_file_as_well() {
     let home = Home::new();
@@ -58,7 +59,7 @@ fn a_page_goes_to_a_file_as_well() {
     assert_eq!(home.plumb("list").expect(0).out.lines().count(), 3);
 }
 
-// Protects: findings beyond the three most serious, percentiles and limits stand behind -v, also for a stored run.
+// Protects: findings beyond the three most serious, percentiles and limits are shown with -v, also for a stored run.
 #[test]
 fn the_rest_stands_behind_v() {
     let home = Home::new();
@@ -68,7 +69,7 @@ fn the_rest_stands_behind_v() {
     full.says(&["p99.9", "limited by", "note E7", "lacked data in some phases:"]);
 }
 
-// Protects: whoever runs a workload reads what it takes before it does.
+// Protects: the duration is printed before a workload runs.
 #[test]
 fn a_run_says_what_it_takes() {
     let home = Home::new();
@@ -80,7 +81,7 @@ fn a_run_says_what_it_takes() {
     home.plumb("run random-read --at sim:ssd --set time=200ms").expect(0).complains(&["nothing is written"]);
 }
 
-// Protects: a first look is shorter, and says so by its file and times.
+// Protects: a quick look is shorter, and reports its file and times.
 #[test]
 fn a_first_look_is_short() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! What is measured is not lost where the database does not take it: it goes to a file, and `plumb import` takes that in.
+//! Results that the database does not accept are not lost: they go to a file, which `plumb import` reads.
 
 use crate::common::disks::system;
 use crate::common::needs::root_and;
@@ -6,7 +6,7 @@ use crate::common::{Home, Said, wait_until};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-/// Results that were saved to files in a directory.
+/// Returns the results that were saved to files in a directory.
 fn saved(directory: &Path, head: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let is_one = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(head);
@@ -30,7 +30,7 @@ fn rows(home: &Home, database: &Path) -> Vec<serde_json::Value> {
     said.json().as_array().unwrap().clone()
 }
 
-/// Another program holds the database from before the first op until after the last one.
+/// Another program locks the database from before the first op until after the last one.
 #[test]
 fn with_a_locked_database_every_command_saves_its_results_to_files() {
     let home = Home::new();
@@ -39,7 +39,7 @@ fn with_a_locked_database_every_command_saves_its_results_to_files() {
     home.plumb(&format!("{db} run random-read --at sim:ssd")).expect(0);
     let lock = rusqlite::Connection::open(&database).unwrap();
     lock.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    // Each waits for as long as it must: they wait together.
+    // Each waits as long as it must; they wait at the same time.
     let commands = [
         (format!("{db} run random-read --at sim:ssd --set time=200ms"), 1),
         (format!("{db} try sim:ssd --time 200ms"), 1),
@@ -51,7 +51,7 @@ fn with_a_locked_database_every_command_saves_its_results_to_files() {
         let said = ended(child, line).expect(4).complains(&["could not be stored", "locked by another process"]);
         assert!(said.err.contains(" import "), "{}", said.err);
     }
-    // Runs of other tools' commands wait beside the database.
+    // Other tools' commands wait as well.
     home.plumb(&format!("{db} as fio --name=x --filename=sim:ssd --rw=randread --size=16m")).expect(0);
     // Reading does not wait for the writer.
     assert_eq!(rows(&home, &database).len(), 1);
@@ -74,7 +74,7 @@ fn with_a_locked_database_every_command_saves_its_results_to_files() {
     assert_eq!(home.plumb(&format!("{db} show {id} --json")).expect(0).out, kept, "to the last byte");
 }
 
-/// The disk under the database fills while a run goes on; its row was there already.
+/// The disk of the database fills while a run continues; its row existed before.
 #[test]
 fn with_a_full_disk_the_result_is_saved_elsewhere_and_completes_its_row() {
     if !root_and(&["mount", "umount"]) {
@@ -91,11 +91,11 @@ fn with_a_full_disk_the_result_is_saved_elsewhere_and_completes_its_row() {
     small.fill();
     ended(child, &line).expect(4).complains(&["could not be stored", "disk is full", "plumb-result-"]);
 
-    // What is there can be read, and what was cut off is not said to go on.
+    // The database is readable, and the interrupted run is not listed as still running.
     let listed = rows(&home, &database);
     assert_eq!((&listed[0]["status"], &listed[1]["status"]), (&"aborted".into(), &"ok".into()));
     home.plumb(&format!("{db} show last")).expect(0).says(&["sim:ssd"]);
-    // Nothing is measured that could not be stored. What the end of the first run gave back is taken too.
+    // Nothing is measured that could not be stored. The space freed at the end of the first run is filled too.
     small.fill();
     home.plumb(&format!("{db} run random-read --at sim:ssd")).expect(4).complains(&[
         "plumb.db",
@@ -112,7 +112,7 @@ fn with_a_full_disk_the_result_is_saved_elsewhere_and_completes_its_row() {
     assert_eq!((listed.len(), &listed[0]["status"]), (2, &"ok".into()));
     assert!(listed[0]["command"].as_str().unwrap().contains("time=3s"), "{listed:?}");
 
-    // Without a byte of room for SQLite's own files.
+    // Without space for SQLite's own files.
     small.fill();
     assert_eq!(rows(&home, &database).len(), 2);
     home.with(["--db", database.to_str().unwrap(), "query", "SELECT count(*) FROM run"]).expect(0).says(&["2"]);
@@ -136,7 +136,7 @@ fn what_is_no_result_of_plumbs_is_refused() {
     home.plumb("import broken.json").expect(2).complains(&["broken.json: result 1", "superb", "plumb schema result"]);
 }
 
-/// Without HOME the data directory is one that nobody else can have made.
+/// Without HOME, the data directory must be one that nobody else can have created.
 #[test]
 fn without_home_a_directory_that_others_prepared_is_refused() {
     const NOBODY: u32 = 61_234;
@@ -153,7 +153,7 @@ fn without_home_a_directory_that_others_prepared_is_refused() {
         for name in ["HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
             command.env_remove(name);
         }
-        // The build may lie where nobody else can look.
+        // The build may be in a directory that others cannot access.
         match command.output() {
             Err(error) => {
                 crate::common::needs::skip(&format!("another user cannot run {command:?}: {error}"));
@@ -174,7 +174,7 @@ fn without_home_a_directory_that_others_prepared_is_refused() {
     assert_eq!((metadata.uid(), metadata.mode() & 0o777), (NOBODY, 0o700));
 }
 
-/// A file system in memory, of a size of its own.
+/// A file system in memory with a fixed size.
 struct Tmpfs(PathBuf);
 
 impl Tmpfs {
@@ -184,7 +184,7 @@ impl Tmpfs {
         Tmpfs(at.to_owned())
     }
 
-    /// Until nothing more fits.
+    /// Fills it until nothing more fits.
     fn fill(&self) {
         let mut file = std::fs::File::create(self.0.join("fill")).unwrap();
         while std::io::Write::write(&mut file, &[1; 4096]).is_ok_and(|written| written > 0) {}

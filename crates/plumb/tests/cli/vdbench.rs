@@ -1,10 +1,10 @@
-//! `plumb as vdbench` from outside.
+//! `plumb as vdbench` end to end.
 
 use crate::common::Home;
 use serde_json::json;
 
-/// Protects the whole way: files are made, each run has its lines and a stored result, a curve goes by what its first run did, and the
-/// page is written.
+/// Protects the whole path: files are created, each run has its lines and a stored result, a curve uses the result of
+/// its first run, and the page is written.
 #[test]
 fn runs_follow_one_another() {
     let home = Home::new();
@@ -35,7 +35,7 @@ fn runs_follow_one_another() {
         run.out
     );
     assert!(std::fs::read_to_string(home.work().join("out/summary.html")).unwrap().contains("avg_1-"));
-    // A line of each interval and of each mean, as many columns as names.
+    // A line for each interval and each mean, with as many columns as names.
     let flat = std::fs::read_to_string(home.work().join("out/flatfile.html")).unwrap();
     let names = flat.lines().find(|line| line.starts_with(' ')).unwrap().split_whitespace().collect::<Vec<_>>();
     let rows = flat.lines().filter(|line| line.contains(" rd1 ") || line.contains(" rd2 "));
@@ -55,7 +55,8 @@ fn runs_follow_one_another() {
         .complains(&["bad:2: `hotband` of a workload definition is not supported"]);
 }
 
-/// Protects published files: anchors are made with all that is above them, data ends a run, and what is ignored is said.
+/// Protects published files: anchors are created with their parent directories, the amount of data ends a run, and
+/// ignored parameters are reported.
 #[test]
 fn published_parameters_are_taken() {
     let home = Home::new();
@@ -77,7 +78,7 @@ fn published_parameters_are_taken() {
     assert!((2 << 20..3 << 20).contains(&written), "{written}");
 }
 
-/// Protects users from half a study: a parameter file that is too long is refused, not cut.
+/// Protects users from half a study: a parameter file that is too long is refused, not truncated.
 #[test]
 fn a_file_that_is_too_long_is_refused() {
     let home = Home::new();
@@ -85,8 +86,8 @@ fn a_file_that_is_too_long_is_refused() {
     home.plumb("as vdbench -f long.parm -s").expect(1).complains(&["long.parm", "longer than 16 MiB"]);
 }
 
-/// Protects the whole way of file systems: files are made in the anchor and removed, each run has vdbench's columns, reads have the
-/// asked size, a rate holds for what is requested, and a curve goes by its first run.
+/// Protects the whole path of file systems: files are created in the anchor and removed, each run has vdbench's
+/// columns, reads have the requested size, a rate applies to requests, and a curve uses its first run.
 #[test]
 fn files_of_file_systems_are_read_and_made() {
     let home = Home::new();
@@ -105,11 +106,11 @@ fn files_of_file_systems_are_read_and_made() {
     assert!(run.out.contains(" .Interval. .ReqstdOps...  read ....read....."), "{}", run.out);
     let averages = of("avg_1-");
     let number = |line: &str, column: usize| line.split_whitespace().nth(column).unwrap().parse::<f64>().unwrap();
-    // Requested operations, per cent of reads, reads, bytes of a read.
+    // Requested operations, percentage of reads, reads, bytes of a read.
     let reads = &averages[0];
     assert!((150.0..=260.0).contains(&number(reads, 2)), "{reads}");
     assert_eq!((number(reads, 4), number(reads, 5), number(reads, 12)), (100.0, number(reads, 2), 8192.0));
-    // A file that is made has no contents.
+    // A newly created file has no contents.
     let creates = &averages[1];
     assert!((10.0..=30.0).contains(&number(creates, 2)) && number(creates, 17) == number(creates, 2), "{creates}");
     assert_eq!(number(creates, 5) + number(creates, 7), 0.0, "{creates}");
@@ -118,8 +119,9 @@ fn files_of_file_systems_are_read_and_made() {
     assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("vdbench"), json!(4)]]);
 }
 
-/// Protects the operations on directories and between file systems: directories are removed as often as there are some, copies are
-/// counted with all their calls, what is moved is gone, and `format=only` makes every file once. Nothing stays.
+/// Protects operations on directories and between file systems: directories are removed as often as they exist, copies
+/// are counted with all their calls, moved files are gone, and `format=only` creates every file once. Nothing is left
+/// behind.
 #[test]
 fn files_are_copied_moved_and_formatted() {
     let home = Home::new();
@@ -149,9 +151,9 @@ fn files_are_copied_moved_and_formatted() {
     let of_run = |phase: &str| ["open", "create", "read", "write", "close", "unlink"].map(|kind| done(phase, kind));
     assert_eq!(of_run("rd3"), [20, 20, 40, 40, 40, 0]);
     assert_eq!(of_run("rd4"), [20, 20, 40, 40, 40, 20]);
-    // Both file systems are made, as the copies need both.
+    // Both file systems are formatted, because the copies need both.
     assert_eq!(of_run("format_for_rd5"), [0, 40, 0, 160, 40, 0]);
-    // Such a run has the columns of its operation, and its copies are what was requested.
+    // Such a run has the columns of its operation, and its copies are the requested ones.
     let copied = of("avg_1-").swap_remove(2);
     let number = |place: usize| copied.split_whitespace().nth(place).unwrap().parse::<f64>().unwrap();
     let last = copied.split_whitespace().count() - 1;

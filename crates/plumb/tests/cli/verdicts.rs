@@ -1,20 +1,20 @@
-//! The verdicts of other tools' runs: one line on standard error, exit code 3 under `--plumb-strict`, and
-//! silence where the tool's known readers need it. Simulated devices make the verdicts certain.
+//! Verdicts for other tools' runs: one line on standard error, exit code 3 under `--plumb-strict`, and silence if the
+//! tool's known readers need it. Simulated devices make the verdicts certain.
 
 use crate::common::{Home, Said};
 use std::process::Stdio;
 
-/// A neighbour has most of this device, so that C1 rejects.
+/// A neighbour occupies most of this device, so C1 rejects.
 const BUSY: &str = "sim:ssd?background=60%";
 /// A page cache answers all reads of this device.
 const CACHED: &str = "sim:ssd?cached=100%";
 
-/// The lines that Plumb adds on standard error.
+/// Returns the lines that Plumb adds on standard error.
 fn lines(said: &Said) -> Vec<&str> {
     said.err.lines().filter(|line| line.starts_with("plumb: ")).collect()
 }
 
-/// A command of each kind of tool that reads from this device.
+/// Returns a command for each kind of tool that reads from this device.
 fn readers(device: &str) -> [String; 5] {
     [
         format!("as dd if={device} of=/dev/null bs=64k count=4000"),
@@ -25,7 +25,7 @@ fn readers(device: &str) -> [String; 5] {
     ]
 }
 
-// Protects: no tool's rejected run passes without a word, although the tool itself ends with 0.
+// Protects: no tool's rejected run passes silently, although the tool itself ends with 0.
 #[test]
 fn a_rejected_run_is_one_line() {
     let home = Home::new();
@@ -38,7 +38,7 @@ fn a_rejected_run_is_one_line() {
     }
 }
 
-// Protects pipelines that must stop at a rejected run; the tool's own failure keeps its code.
+// Protects pipelines that must stop at a rejected run; the tool's own failure keeps its exit code.
 #[test]
 fn strict_ends_with_3() {
     let home = Home::new();
@@ -53,7 +53,7 @@ fn strict_ends_with_3() {
     home.plumb("as iperf3 -v --plumb-strict").expect(2).complains(&["makes no runs", "leave the option out"]);
 }
 
-// Protects: 935 MB/s of memory do not pass for a disk's.
+// Protects: 935 MB/s from memory are not reported as a disk's.
 #[test]
 fn memory_is_named() {
     let home = Home::new();
@@ -74,7 +74,7 @@ fn memory_is_named() {
     }
 }
 
-// Protects scripts: `fs_mark 2>&1 | tail -1` and `dbench 2>&1 | tail -1` take the last line for the result.
+// Protects scripts: `fs_mark 2>&1 | tail -1` and `dbench 2>&1 | tail -1` read the result from the last line.
 #[test]
 fn the_last_line_is_the_result() {
     let home = Home::new();
@@ -86,7 +86,7 @@ fn the_last_line_is_the_result() {
     }
 }
 
-// Protects scripts: `dd 2>&1 | tail -1` and `awk 'END {…}'` take dd's last line for the rate.
+// Protects scripts: `dd 2>&1 | tail -1` and `awk 'END {…}'` read the rate from dd's last line.
 #[test]
 fn the_last_line_is_dds() {
     let home = Home::new();
@@ -98,7 +98,7 @@ fn the_last_line_is_dds() {
     assert!(all[3].contains(" copied, ") && all.len() == 4, "{all:?}");
 }
 
-// Protects programs that read: bench_fio takes any word on standard error for a failure, and JSON stays JSON after `2>&1`.
+// Protects programs: bench_fio treats any text on standard error as a failure, and JSON stays valid after `2>&1`.
 #[test]
 fn formats_for_programs_stay_alone() {
     let home = Home::new();
@@ -120,7 +120,7 @@ fn formats_for_programs_stay_alone() {
     assert!(text.trim_end().lines().last().unwrap().contains(",2.00a,"), "{text}");
 }
 
-/// Standard output and standard error as one file.
+/// Returns standard output and standard error as one file.
 fn merged(home: &Home, line: &str) -> String {
     let path = home.work().join("merged");
     let file = std::fs::File::create(&path).unwrap();
@@ -130,7 +130,7 @@ fn merged(home: &Home, line: &str) -> String {
     std::fs::read_to_string(&path).unwrap()
 }
 
-// Protects readers of long tests: twelve runs are one line, which says how many of them are rejected.
+// Protects readers of long tests: twelve runs have one line, with the number of rejected ones.
 #[test]
 fn several_runs_are_one_line() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `plumb watch` from outside: lines, JSON, and the screen in a terminal.
+//! `plumb watch` end to end: lines, JSON, and the screen in a terminal.
 
 use crate::common::{Home, needs, schema, wait_until};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::num::NonZero;
 use std::process::{Child, Command, Stdio};
 
-// Protects: every interval is a document of the published form.
+// Protects: every interval is a document in the published format.
 #[test]
 fn json_lines_fit_their_schema() {
     let home = Home::new();
@@ -21,7 +21,7 @@ fn json_lines_fit_their_schema() {
     }
 }
 
-// Protects: where nobody looks there are lines, each with its time.
+// Protects: without a terminal there are lines, each with its time.
 #[test]
 fn lines_where_nobody_looks() {
     let home = Home::new();
@@ -31,16 +31,16 @@ fn lines_where_nobody_looks() {
     assert_eq!(lines.iter().filter(|line| line[9..].starts_with("processes: ")).count(), 2, "{}", said.out);
 }
 
-// Protects: who writes is named, with their rate.
+// Protects: the writing process is named with its rate.
 #[test]
 fn who_writes_is_named() {
     let home = Home::new();
-    // A file system in memory counts nothing to anybody.
+    // A file system in memory has no per-process counters.
     let kind = Command::new("stat").args(["-f", "-c", "%T"]).arg(home.work()).output().unwrap();
     if String::from_utf8_lossy(&kind.stdout).contains("tmpfs") {
         return needs::not_shown("who writes: the test directory lies in memory");
     }
-    // Each write reaches the device before the next, so that there are some in every interval.
+    // Each write reaches the device before the next, so that every interval contains some.
     let mut writer = Command::new("dd");
     writer.args(["if=/dev/zero", "of=written", "bs=16k", "oflag=dsync", "status=none"]).current_dir(home.work());
     let mut writer = writer.spawn().unwrap();
@@ -54,7 +54,7 @@ fn who_writes_is_named() {
     assert!(found["write_bytes_per_s"].as_f64().unwrap() >= 16_384.0, "{found}");
 }
 
-// Protects: what cannot be watched is named, with the way out.
+// Protects: a target that cannot be watched is named, with a suggestion.
 #[test]
 fn what_cannot_be_watched() {
     let home = Home::new();
@@ -63,10 +63,11 @@ fn what_cannot_be_watched() {
     home.plumb("watch --interval 5ms").expect(2).complains(&["--interval 5ms", "100ms"]);
 }
 
-/// A text, and an action that follows as soon as the terminal has received it.
+/// A text, and an action to perform once the terminal has received it.
 pub(crate) type Step<'a> = (&'a str, &'a dyn Fn(&mut Child));
 
-/// What is seen in a terminal of 80 columns in which a shell runs a line; `keys` are typed once the screen is taken.
+/// Returns the output in a terminal of 80 columns in which a shell runs a line; `keys` are typed once the screen is
+/// active.
 pub(crate) fn in_a_terminal(home: &Home, line: &str, keys: &[u8]) -> Option<String> {
     in_a_terminal_with(home, line, &[(TAKEN, &|terminal| type_keys(terminal, keys))])
 }
@@ -75,19 +76,19 @@ fn type_keys(terminal: &mut Child, keys: &[u8]) {
     terminal.stdin.as_mut().unwrap().write_all(keys).unwrap();
 }
 
-/// The same with several steps, one after the other.
+/// Like [`in_a_terminal`], with several steps, one after the other.
 fn in_a_terminal_with(home: &Home, line: &str, steps: &[Step<'_>]) -> Option<String> {
     if !needs::tools(&["script", "stty"]) {
         return None;
     }
     let program = home.command([""]).get_program().to_string_lossy().into_owned();
     let line = line.replace("plumb", &program);
-    // Ctrl-C may be a signal, which the shell has too.
+    // Ctrl-C may be a signal, which the shell receives too.
     let line =
         format!("trap : INT; stty rows 24 cols 80; stty -g > before; {line}; echo \"ended $?\"; stty -g > after");
-    // Whoever runs the tests in the background ignores Ctrl-C, and so would everything below.
+    // If the tests run in the background, Ctrl-C is ignored, and so it would be in all child processes.
     let mut command = Command::new("env");
-    // Its database and its directories are those of this home.
+    // Use the database and directories of this home.
     let plumb = home.command([""]);
     command.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command
@@ -116,8 +117,8 @@ fn in_a_terminal_with(home: &Home, line: &str, steps: &[Step<'_>]) -> Option<Str
     Some(String::from_utf8_lossy(&seen).into_owned())
 }
 
-/// Returns the second screen of a terminal of this size after each drawing. The bytes alone have no sentences in them: only changed
-/// cells are drawn.
+/// Returns the contents of the alternate screen after each drawing, for a terminal of this size. The raw bytes do not
+/// contain whole sentences: only changed cells are drawn.
 pub(crate) fn pictures(seen: &str, rows: u16, columns: u16) -> Vec<String> {
     let (_, screen) = seen.split_once(TAKEN).expect("the screen is taken");
     let (screen, _) = screen.split_once(GIVEN_BACK).unwrap_or((screen, ""));
@@ -132,16 +133,16 @@ pub(crate) fn pictures(seen: &str, rows: u16, columns: u16) -> Vec<String> {
         .collect()
 }
 
-/// What a program says to a terminal of which it takes the second screen.
+/// Escape sequence that activates the alternate screen.
 pub(crate) const TAKEN: &str = "\x1b[?1049h";
 
-/// The sequence that gives it back, with a cursor.
+/// Escape sequence that restores the screen and the cursor.
 pub(crate) const GIVEN_BACK: &str = "\x1b[?25h\x1b[?1049l";
 
-/// The end of a drawing.
+/// Escape sequence at the end of a drawing.
 const DRAWN: &str = "\x1b[0m";
 
-// Protects: a key ends it, Ctrl-C and a signal as well, and the terminal is then as it was.
+// Protects: a key, Ctrl-C and a signal each end it, and the terminal is restored.
 #[test]
 fn the_terminal_is_given_back() {
     for (line, keys) in [
@@ -156,14 +157,14 @@ fn the_terminal_is_given_back() {
         let Some(seen) = in_a_terminal(&home, line, keys) else { return };
         assert!(seen.contains("ended 0"), "{line} {keys:?}: {seen}");
         let (entered, left) = (seen.matches(TAKEN).count(), seen.matches(GIVEN_BACK).count());
-        // On a machine that is very busy the signal may come before the screen is taken.
+        // On a very busy machine the signal may arrive before the screen is active.
         assert!(entered == left && (entered == 1 || line.contains("TERM")), "{line}: {seen}");
         let modes = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
         assert_eq!(modes("before"), modes("after"), "{line}");
     }
 }
 
-// Protects: the screen has its parts, and no colour where none is wanted.
+// Protects: the screen has its parts, and no colour if colours are off.
 #[test]
 fn a_screen_of_eighty_columns() {
     let home = Home::new();
@@ -179,7 +180,7 @@ fn a_screen_of_eighty_columns() {
     assert_eq!(colours(&seen)[..2], [true; 2], "{seen:?}");
 }
 
-// Protects: a terminal without a screen has lines.
+// Protects: a terminal without screen support gets lines.
 #[test]
 fn a_dumb_terminal_has_lines() {
     let home = Home::new();
@@ -188,7 +189,7 @@ fn a_dumb_terminal_has_lines() {
     assert!(seen.contains(" processes: ") && seen.contains("ended 0") && !seen.contains('\x1b'), "{seen:?}");
 }
 
-// Protects: a window that changes its size is redrawn without waiting for the next interval.
+// Protects: a resized window is redrawn without waiting for the next interval.
 #[test]
 fn a_window_can_be_resized() {
     let home = Home::new();
@@ -205,7 +206,7 @@ fn a_window_can_be_resized() {
     assert!(picture.starts_with(&" ".repeat(100)) && picture.contains("pauses  q quits"), "{picture:?}");
 }
 
-// Protects: after Ctrl-L all of the screen is drawn again; nothing else was to be drawn.
+// Protects: Ctrl-L redraws the whole screen, even if nothing changed.
 #[test]
 fn a_screen_can_be_redrawn() {
     let home = Home::new();
@@ -217,7 +218,7 @@ fn a_screen_can_be_redrawn() {
     assert!(seen.contains("ended 0") && seen.matches(keys).count() >= 2, "{seen:?}");
 }
 
-// Protects a processor from a screen whose terminal is gone: where SIGHUP is ignored, nothing but the terminal says so.
+// Protects a processor from a screen whose terminal is gone: if SIGHUP is ignored, only the terminal itself reveals it.
 #[test]
 fn a_terminal_that_goes_away_ends_it() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! `plumb as zcav` from outside, beside the real one.
+//! `plumb as zcav` end to end, compared with the real one.
 
 use crate::common::traced::{traced, whole_calls};
 use crate::common::{Home, Said, needs};
@@ -12,7 +12,7 @@ fn real(home: &Home, words: &str) -> Said {
     Said::of(command)
 }
 
-/// Times and rates of a run that no rate is told of, as one mark each.
+/// Masks times, and rates of a run that is too short to print one.
 fn masked(text: &str) -> String {
     let line = |line: &str| {
         let mut parts: Vec<&str> = line.split(' ').collect();
@@ -31,7 +31,7 @@ fn masked(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What is printed is what the real one prints, but for times; files stay as they were, and the store has each run.
+/// The output equals the real one's, except for times; files are unchanged, and each run is stored.
 #[test]
 fn a_run_prints_what_the_tool_prints() {
     if !needs::tools(&["zcav"]) {
@@ -60,7 +60,7 @@ fn a_run_prints_what_the_tool_prints() {
             lines.sort_unstable();
             lines
         };
-        // Lines of several devices stand between each other there, and behind each other here.
+        // Lines of several devices are interleaved there, and consecutive here.
         if words == "-b 4 a b" {
             assert_eq!(sorted(&ours.out), sorted(&theirs.out), "{words}");
         } else {
@@ -77,7 +77,7 @@ fn a_run_prints_what_the_tool_prints() {
     assert_eq!(rows[0][0], 6);
 }
 
-/// Standard input is the file behind it; a pipe cannot be gone through from its beginning.
+/// Standard input can be a file; a pipe cannot be read from its start repeatedly.
 #[test]
 fn standard_input_is_read() {
     if !needs::tools(&["zcav"]) {
@@ -99,7 +99,7 @@ fn standard_input_is_read() {
     home.plumb("as zcav -b 4 -w -").complains(&["not written to"]);
 }
 
-/// `-w` fills what may be overwritten, up to its end, and nothing else.
+/// `-w` fills a permitted target up to its end, and nothing else.
 #[test]
 fn only_what_is_allowed_is_written() {
     let home = Home::new();
@@ -114,7 +114,7 @@ fn only_what_is_allowed_is_written() {
     assert_eq!(std::fs::read(&file).unwrap(), vec![0; 5 * MIB + 3]);
 }
 
-/// The same reads and seeks, but for the empty read at the end of the file.
+/// Both make the same reads and seeks, except for the empty read at the end of the file.
 #[test]
 fn its_calls_are_the_tools_calls() {
     if !needs::tools(&["strace", "zcav"]) {
@@ -130,7 +130,7 @@ fn its_calls_are_the_tools_calls() {
     }
 }
 
-/// What is read from where, in order.
+/// Returns the reads with their offsets, in order.
 fn calls(home: &Home, command: &mut Command, words: &str) -> Vec<String> {
     command.args(words.split(' '));
     let text = traced(home, command, &["-y", "-e", "trace=read,write,lseek,fsync"]);
@@ -139,7 +139,7 @@ fn calls(home: &Home, command: &mut Command, words: &str) -> Vec<String> {
         let Some((name, rest)) = call.split_once('(') else { continue };
         let Some((_, result)) = rest.rsplit_once(" = ") else { continue };
         let is_own = rest.split('>').next().is_some_and(|first| first.ends_with("/a"));
-        // Ours asks how long the file is.
+        // Ours queries the length of the file.
         if !is_own || result == "0" && name == "read" || rest.contains("SEEK_END") {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The lab tier: tests that boot virtual machines or take minutes, which `cargo xtask test --lab` runs too. Whole tests of it are
-//! marked `#[ignore = "lab tier: …"]`, by which the usual run names what it left out.
+//! The lab tier: tests that boot virtual machines or take minutes, which `cargo xtask test --lab` adds. Tests only in
+//! this tier are marked `#[ignore = "lab tier: …"]`, by which a normal run lists what it left out.
 
 /// Returns `true` in the lab tier, in which tests of the usual tier take more seeds.
 pub fn is_lab() -> bool {

@@ -1,4 +1,4 @@
-//! Loop devices and file systems that are gone when the test ends, however it ends.
+//! Loop devices and file systems that are removed when the test ends, even if it panics.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,12 +12,12 @@ pub fn system(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// Cargo's directory for what tests write.
+/// Cargo's directory for files of tests.
 const BESIDE_THE_BUILD: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// A loop device over an image of its own.
 pub struct Loop {
-    /// What to use: the device, or its partition.
+    /// The device to use: the whole device, or its partition.
     pub device: PathBuf,
     attached: PathBuf,
     image: PathBuf,
@@ -25,43 +25,43 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Over an image beside the build, on storage that is no memory.
+    /// Creates a loop device over an image next to the build, on storage that is not memory.
     pub fn new(bytes: u64) -> Loop {
         Loop::attach(BESIDE_THE_BUILD, bytes, &[])
     }
 
-    /// Attached for reading only. (`blockdev --setro` would outlive the test.)
+    /// Attaches it read-only. (`blockdev --setro` would outlive the test.)
     pub fn read_only(bytes: u64) -> Loop {
         Loop::attach(BESIDE_THE_BUILD, bytes, &["--read-only"])
     }
 
-    /// Attached round the page cache: its image is not cached a second time below the file system.
+    /// Attaches it with direct I/O: its image is not cached a second time below the file system.
     pub fn uncached(bytes: u64) -> Loop {
         Loop::attach(BESIDE_THE_BUILD, bytes, &["--direct-io=on"])
     }
 
-    /// Over an image in memory: what others do with this machine's disks is not felt here.
+    /// Creates a loop device over an image in memory, which is unaffected by other use of this machine's disks.
     pub fn in_memory(bytes: u64) -> Loop {
         Loop::attach("/dev/shm", bytes, &[])
     }
 
-    /// Over an image in a directory, such as one on another loop device.
+    /// Creates a loop device over an image in a directory, such as one on another loop device.
     pub fn within(directory: &Path, bytes: u64) -> Loop {
         Loop::attach(directory.to_str().unwrap(), bytes, &[])
     }
 
-    /// Over its image from this byte on.
+    /// Creates a loop device that begins at this byte of its image.
     pub fn from_byte(bytes: u64, offset: u64) -> Loop {
         Loop::attach(BESIDE_THE_BUILD, bytes, &["--offset", &offset.to_string()])
     }
 
-    /// The only partition of a loop device, which starts at this sector of 512 bytes.
+    /// Returns the only partition of a loop device, which starts at this sector of 512 bytes.
     pub fn partition(bytes: u64, start_sector: u64) -> Loop {
         let mut disk = Loop::lay_out(BESIDE_THE_BUILD, bytes, &[], |image| {
             let table = format!("printf 'label: dos\\n{start_sector},\\n' | sfdisk --quiet \"$0\"");
             system("sh", &["-c", &table, image.to_str().unwrap()]);
         });
-        // Not every kernel knows this kind of table by itself (`losetup --partscan`).
+        // Some kernels do not recognise this kind of table by themselves (`losetup --partscan`).
         system("partx", &["--update", disk.device()]);
         disk.device = format!("{}p1", disk.device()).into();
         super::wait_until("the partition is there", || disk.device.exists());
@@ -100,7 +100,7 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         if self.device != self.attached {
-            // A partition that the kernel was told of outlives its device.
+            // A partition that was added by hand outlives its device.
             let _ = Command::new("partx").arg("--delete").arg(&self.attached).status();
         }
         let _ = Command::new("losetup").arg("--detach").arg(&self.attached).status();
@@ -115,12 +115,11 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// A fresh file system on a loop device without a cache of its own.
+    /// Creates a file system on a loop device without a cache of its own.
     pub fn on_loop(kind: &str, bytes: u64, options: &str) -> Mounted {
         Mounted::on(Loop::uncached(bytes), kind, options)
     }
 
-    /// A fresh file system.
     pub fn on(disk: Loop, kind: &str, options: &str) -> Mounted {
         let quiet: &[&str] = match kind {
             "ext4" => &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
@@ -130,10 +129,10 @@ impl Mounted {
         Mounted::mount(kind, Some(disk), options)
     }
 
-    /// An ext4 whose inode tables mkfs leaves to the kernel, as is the default of mke2fs(8), and which the kernel takes its
-    /// time to zero: it waits a thousand times as long as a table took, by default ten times.
+    /// Creates an ext4 whose inode tables mkfs leaves to the kernel, which is the default of mke2fs(8). The kernel
+    /// zeroes them slowly: it waits a thousand times as long as each table took, by default ten times.
     pub fn lazily_made(disk: Loop) -> Mounted {
-        // Where discarded blocks read as zeros, mkfs need not leave anything.
+        // If discarded blocks read as zeros, mkfs leaves nothing to the kernel.
         system("mkfs.ext4", &["-q", "-E", "nodiscard,lazy_itable_init=1", disk.device()]);
         Mounted::mount("ext4", Some(disk), "init_itable=1000")
     }
@@ -170,13 +169,13 @@ impl Drop for Mounted {
     }
 }
 
-/// Swap on a loop device, off again when the test ends.
+/// Swap on a loop device, switched off when the test ends.
 pub struct Swap {
     disk: Loop,
 }
 
 impl Swap {
-    /// Or why this machine cannot swap.
+    /// Enables swap, or returns the reason why this machine cannot.
     pub fn on(disk: Loop) -> Result<Swap, String> {
         system("mkswap", &["--quiet", disk.device()]);
         let output = Command::new("swapon").arg(&disk.device).output().map_err(|error| error.to_string())?;

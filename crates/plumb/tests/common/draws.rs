@@ -1,16 +1,16 @@
-//! Draws from a seed, for tests of what holds for every mix of options.
+//! Seeded random draws, for tests of properties of any mix of options.
 
-/// Draws that follow from a seed.
+/// A seeded random generator.
 pub struct Draws(u64);
 
 impl Draws {
-    /// The draws of one of many, which are its own whatever the others draw.
+    /// Returns the generator of one case, which is independent of other cases' draws.
     pub fn of(seed: u64, number: u64) -> Draws {
         let mut draws = Draws(seed);
         Draws(draws.next() ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// The next number, as `SplitMix64` makes them.
+    /// Returns the next number, by `SplitMix64`.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,17 +18,15 @@ impl Draws {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of these numbers.
     pub fn number(&mut self, among: std::ops::RangeInclusive<u64>) -> u64 {
         among.start() + self.next() % (among.end() - among.start() + 1)
     }
 
-    /// One of these.
     pub fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.number(0..=of.len() as u64 - 1) as usize]
     }
 
-    /// Yes, so many times in a hundred.
+    /// Returns `true` with this percentage.
     pub fn percent(&mut self, of: u64) -> bool {
         self.number(1..=100) <= of
     }

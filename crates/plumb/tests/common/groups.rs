@@ -1,4 +1,4 @@
-//! Control groups of version 1 or 2, whichever has the controller, that are gone when the test ends.
+//! Control groups of version 1 or 2, whichever has the controller, that are removed when the test ends.
 
 use super::disks::Loop;
 use super::{Home, Said};
@@ -7,14 +7,14 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Which files a controller has.
+/// The file layout of a controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     One,
     Two,
 }
 
-/// What a group controls here.
+/// A controller of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Controller {
     Io,
@@ -22,7 +22,7 @@ pub enum Controller {
     Memory,
 }
 
-/// A group of this test alone.
+/// A group for this test alone.
 pub struct Group {
     dir: PathBuf,
     pub version: Version,
@@ -42,13 +42,13 @@ impl Controller {
 }
 
 impl Group {
-    /// A new group under the root of this controller, or why there is none.
+    /// Creates a group under the root of this controller, or returns the reason why it cannot.
     pub fn new(controller: Controller) -> Result<Group, String> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!("plumb-test-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let make = |version: Version, parent: &Path| {
             let dir = parent.join(&name);
-            // A test that was killed may have left it.
+            // A killed test may have left it.
             let _ = std::fs::remove_dir(&dir);
             std::fs::create_dir(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
             Ok(Group { dir, version })
@@ -73,7 +73,7 @@ impl Group {
         std::fs::write(&file, value).map_err(|error| format!("{}: {error}", file.display()))
     }
 
-    /// Reads of one device.
+    /// Limits reads of one device.
     pub fn limit_reads(self, disk: &Loop, ops_per_second: u64) -> Result<Group, String> {
         let number = disk.number();
         let key = if self.version == Version::One { "" } else { "riops=" };
@@ -82,7 +82,7 @@ impl Group {
         Ok(self)
     }
 
-    /// Writes to one device.
+    /// Limits writes to one device.
     pub fn limit_writes(self, disk: &Loop, ops_per_second: u64) -> Result<Group, String> {
         let number = disk.number();
         let key = if self.version == Version::One { "" } else { "wiops=" };
@@ -90,7 +90,7 @@ impl Group {
         Ok(self)
     }
 
-    /// Processor time, in hundredths of one processor.
+    /// Limits CPU time, in hundredths of one processor.
     pub fn limit_cpu_percent(self, percent: u32) -> Result<Group, String> {
         let quota_us = percent * 1000;
         match self.version {
@@ -100,13 +100,13 @@ impl Group {
         Ok(self)
     }
 
-    /// Memory, with the page cache of what its processes read.
+    /// Limits memory, including the page cache of files that its processes read.
     pub fn limit_memory(self, bytes: u64) -> Result<Group, String> {
         self.set("memory.limit_in_bytes", "memory.max", &bytes.to_string())?;
         Ok(self)
     }
 
-    /// Plumb, in this group from its first instruction on.
+    /// Builds a Plumb command that is in this group from its first instruction on.
     pub fn plumb(&self, home: &Home, line: &str) -> Said {
         let plain = home.command(line.split_whitespace());
         let mut command = Command::new("sh");

@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Plumb with a data directory that nobody else has, working in a directory that nobody else has.
+/// Plumb with a private data directory and a private working directory.
 pub struct Home {
     dir: tempfile::TempDir,
 }
 
-/// How a command ended, and what it said.
+/// The exit code and output of a command.
 #[derive(Debug)]
 pub struct Said {
     pub command: String,
@@ -40,12 +40,11 @@ impl Home {
         Home { dir }
     }
 
-    /// The working directory.
     pub fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
-    /// Where test directories are registered.
+    /// Returns the directory in which test directories are registered.
     pub fn registry(&self) -> PathBuf {
         self.dir.path().join("data/plumb/testdirs")
     }
@@ -60,7 +59,7 @@ impl Home {
     pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::cargo_bin("plumb").unwrap();
         command.args(arguments).current_dir(self.work()).env("XDG_DATA_HOME", self.dir.path().join("data"));
-        // Journals of what studies build, and images of machines.
+        // Undo journals of studies, and images of virtual machines.
         command
             .env("XDG_CONFIG_HOME", self.dir.path().join("config"))
             .env("XDG_STATE_HOME", self.dir.path().join("state"))
@@ -85,18 +84,18 @@ impl Home {
         command
     }
 
-    /// Runs to the end. Words are split at blanks.
+    /// Runs a command to its end. Words are split at blanks.
     pub fn plumb(&self, line: &str) -> Said {
         Said::of(self.command(line.split_whitespace()))
     }
 
-    /// The same with whole arguments.
+    /// Like [`Home::plumb`], with whole arguments.
     pub fn with<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Said {
         Said::of(self.command(arguments))
     }
 
-    /// Starts and does not wait. A signal that whoever runs the tests ignores (`nohup`) is not ignored by what is
-    /// started, which would leave it ignored.
+    /// Starts a command without waiting. A signal that the test's parent ignores (`nohup`) gets its default action,
+    /// which the child would not restore.
     pub fn start(&self, line: &str) -> Child {
         let plain = self.command(line.split_whitespace());
         let mut command = Command::new("env");
@@ -111,7 +110,7 @@ impl Home {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// The answer to a query, one row a list.
+    /// Returns the result of a query, one list per row.
     pub fn query(&self, sql: &str) -> Vec<Vec<Value>> {
         let table = self.with(["query", sql, "--json"]).expect(0).json();
         plumb_document::json::from_value(table["rows"].clone()).unwrap()
@@ -124,7 +123,7 @@ impl Said {
         Said::of_output(format!("{command:?}"), output)
     }
 
-    /// Of a command that has ended.
+    /// Takes the output of a command that has ended.
     pub fn of_output(command: String, output: Output) -> Said {
         Said {
             command,
@@ -134,14 +133,14 @@ impl Said {
         }
     }
 
-    /// The exit code is this one.
+    /// Panics unless the exit code is this one.
     #[track_caller]
     pub fn expect(self, code: i32) -> Said {
         assert_eq!(self.code, code, "{}\nstdout:\n{}\nstderr:\n{}", self.command, self.out, self.err);
         self
     }
 
-    /// It ran on real storage. Others may use this machine's disk, and then the checks reject the run.
+    /// Panics unless it ran on real storage. Others may use this machine's disk, and then the checks reject the run.
     #[track_caller]
     pub fn ran(self) -> Said {
         assert!([0, 3].contains(&self.code), "{self:?}");
@@ -154,7 +153,7 @@ impl Said {
             .unwrap_or_else(|error| panic!("{error}: {}\n{}\n{}", self.command, self.out, self.err))
     }
 
-    /// Standard error says all of this.
+    /// Panics unless standard error contains all of these texts.
     #[track_caller]
     pub fn complains(self, of: &[&str]) -> Said {
         for text in of {
@@ -163,7 +162,7 @@ impl Said {
         self
     }
 
-    /// Standard output says all of this, whatever the line breaks.
+    /// Panics unless standard output contains all of these texts, ignoring line breaks.
     #[track_caller]
     pub fn says(self, all: &[&str]) -> Said {
         let flat = flat(&self.out);
@@ -174,18 +173,18 @@ impl Said {
     }
 }
 
-/// In one line.
+/// Joins a text in one line.
 pub fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Findings of a result with this code and level.
+/// Returns the findings of a result with this code and level.
 pub fn findings<'a>(result: &'a Value, code: &str, level: &str) -> Vec<&'a Value> {
     let checks = result["checks"].as_array().expect("a result has checks");
     checks.iter().filter(|finding| finding["code"] == code && finding["level"] == level).collect()
 }
 
-/// A finding is there, and its message has this text.
+/// Panics unless there is such a finding with this text in its message.
 #[track_caller]
 pub fn assert_found(result: &Value, code: &str, level: &str, text: &str) {
     let found = findings(result, code, level);
@@ -193,19 +192,19 @@ pub fn assert_found(result: &Value, code: &str, level: &str, text: &str) {
     assert!(says, "no {level} {code} with `{text}` in {:#}", result["checks"]);
 }
 
-/// Findings of a result with this code above `note`, in words.
+/// Returns the messages of a result's findings with this code above `note`.
 pub fn alarms(result: &Value, code: &str) -> Vec<String> {
     let above = ["warn", "fail"].iter().flat_map(|level| findings(result, code, level));
     above.map(|finding| format!("{code} {}: {}", finding["level"], finding["message"])).collect()
 }
 
-/// A check says nothing above `note`.
+/// Panics if a check has findings above `note`.
 #[track_caller]
 pub fn assert_quiet(result: &Value, code: &str) {
     assert_eq!(alarms(result, code), [""; 0]);
 }
 
-/// A metric of a phase, with its tier.
+/// Returns a metric of a phase, with its tier.
 pub fn metric<'a>(result: &'a Value, phase: &str, name: &str) -> &'a Value {
     let phases = result["phases"].as_array().expect("a result has phases");
     let phase =
@@ -213,29 +212,29 @@ pub fn metric<'a>(result: &'a Value, phase: &str, name: &str) -> &'a Value {
     &phase["metrics"][name]
 }
 
-/// Verdicts of a comparison, one a contrast.
+/// Returns the verdicts of a comparison, one per contrast.
 pub fn verdicts(comparison: &Value) -> Vec<String> {
     let contrasts = comparison["contrasts"].as_array().expect("a comparison has contrasts");
     contrasts.iter().map(|contrast| contrast["verdict"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Nothing that Plumb made is in a directory any more.
+/// Panics if test data of Plumb is left in a directory.
 #[track_caller]
 pub fn assert_no_test_data(dir: &Path) {
     let left: Vec<PathBuf> = test_directories(dir);
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
-/// Test directories in a directory.
+/// Returns the test directories in a directory.
 pub fn test_directories(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("plumb-test-")).collect()
 }
 
-/// Waits until something is so; it is an error of the test if that takes ten minutes.
+/// Waits for a condition; panics after ten minutes.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    // Flushes of a program that starts wait for all that other tests write to the same disk: minutes, on a slow one.
+    // Flushes of a starting program wait for all writes of other tests to the same disk: minutes, on a slow one.
     const PATIENCE: Duration = Duration::from_secs(600);
     let start = Instant::now();
     while !is_so() {

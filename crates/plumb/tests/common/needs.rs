@@ -1,10 +1,10 @@
-//! What a test needs and may not have: it is then skipped out loud, and fails where a missing thing is an error (CI).
+//! Requirements of tests: without one, a test is skipped with a message, and fails if it must be there (CI).
 
 #![allow(dead_code)] // each test binary uses its part
 
 use std::process::{Command, Stdio};
 
-/// Says why a test is skipped; under CI, where everything is to be there, it fails.
+/// Prints the reason why a test is skipped. Under CI, where everything must be installed, it fails.
 #[track_caller]
 pub(crate) fn skip(why: &str) {
     assert!(std::env::var_os("CI").is_none(), "under CI nothing may be skipped: {why}");
@@ -15,7 +15,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Root, and these programs. The fast tier leaves out what needs root, so that it runs the same tests for everyone.
+/// Requires root and these programs. The fast tier skips tests that need root, so that it is the same for everyone.
 #[track_caller]
 pub(crate) fn root_and(programs: &[&str]) -> bool {
     if !is_root() || std::env::var_os("PLUMB_TEST_FAST").is_some() {
@@ -25,7 +25,7 @@ pub(crate) fn root_and(programs: &[&str]) -> bool {
     tools(programs)
 }
 
-/// These programs.
+/// Requires these programs.
 #[track_caller]
 pub(crate) fn tools(programs: &[&str]) -> bool {
     for program in programs {
@@ -38,10 +38,10 @@ pub(crate) fn tools(programs: &[&str]) -> bool {
     true
 }
 
-/// Debian's Python: modules that its packages install are there for no other one, which may come first on the path.
+/// Debian's Python: modules from Debian packages are only available to it, but PATH may find another one first.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// A program that ends well with these arguments, which ask it for what is needed of it.
+/// Requires a program that succeeds with these arguments, which check for a feature.
 #[track_caller]
 pub(crate) fn program(program: &str, arguments: &[&str]) -> bool {
     let is_there = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
@@ -51,9 +51,9 @@ pub(crate) fn program(program: &str, arguments: &[&str]) -> bool {
     is_there
 }
 
-/// Says what this machine, as it is set up or as busy as it is, did not let a test show, and where else it is covered.
-/// Unlike [`skip`] it is no failure under CI: a machine has one version of control groups or the other, and others may
-/// be at work on it; and no machine has every kernel.
+/// Prints what this machine's set-up or load prevented a test from showing, and where else it is covered. Unlike
+/// [`skip`], it does not fail under CI: a machine has one version of control groups, other users may load it, and it
+/// lacks some kernels.
 pub(crate) fn not_shown(what: &str) {
     eprintln!("SKIPPED: {what}");
 }

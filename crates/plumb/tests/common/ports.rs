@@ -1,17 +1,17 @@
-//! Ports that nobody else takes between the moment they are found free and the moment a server listens.
+//! Ports that stay free from the moment they are found until a server listens.
 
 use std::net::{TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Below the ports that Linux hands out to clients (`ip_local_port_range`: from 32768). A test that connects thousands of
+/// Below the ports that Linux assigns to clients (`ip_local_port_range`: from 32768). A test that connects thousands of
 /// times takes those faster than a server starts.
 const FIRST: u32 = 20_000;
 const COUNT: u32 = 12_000;
 
-/// A port that is free for TCP and UDP, and that no other test of this program gets.
+/// Returns a port that is free for TCP and UDP, and that no other test of this program gets.
 pub fn free_port() -> u16 {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
-    // Test programs that run beside each other begin at different places.
+    // Test programs that run at the same time begin at different ports.
     let begin = std::process::id() * 97;
     for _ in 0..COUNT {
         let number = begin.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % COUNT;

@@ -1,11 +1,11 @@
-//! Holds a JSON document against a JSON Schema: the words that Plumb's schemas use, and no others.
+//! Validates a JSON document against a JSON Schema, for the keywords that Plumb's schemas use and no others.
 
 use serde_json::Value;
 
-/// Words that say nothing about a document.
+/// Keywords that do not constrain a document.
 const SILENT: &[&str] = &["$schema", "$comment", "$defs", "title", "description", "default"];
 
-/// Every way in which a document breaks a schema.
+/// Returns every violation of a schema in a document.
 pub fn problems(schema: &Value, document: &Value) -> Vec<String> {
     let mut found = Vec::new();
     check(schema, schema, document, "$", &mut found);

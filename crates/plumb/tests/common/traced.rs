@@ -1,11 +1,11 @@
-//! What strace sees of a command.
+//! Traces a command with strace.
 
 use super::Home;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-/// Runs a command in the working directory under strace, which follows its threads and takes these further options, and
-/// gives all that it wrote. The command is to succeed.
+/// Runs a command in the working directory under strace, which follows its threads and gets these further options, and
+/// returns all of its output. The command must succeed.
 #[track_caller]
 pub fn traced(home: &Home, command: &Command, options: &[&str]) -> String {
     let path = home.work().join("trace");
@@ -20,7 +20,7 @@ pub fn traced(home: &Home, command: &Command, options: &[&str]) -> String {
     }
     strace.stdin(Stdio::null());
     let output = strace.output().unwrap();
-    // What some of the real tools print is no text.
+    // Some real tools print text that is not UTF-8.
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let status = output.status;
     assert!(status.success(), "{strace:?}: {status}\n{}\n{}", said(&output.stdout), said(&output.stderr));
@@ -29,8 +29,8 @@ pub fn traced(home: &Home, command: &Command, options: &[&str]) -> String {
     text
 }
 
-/// The calls in what strace wrote, each with its thread, in the order in which they ended. A call in the middle of which
-/// another thread called is told in two lines, and is one here.
+/// Returns the calls in strace's output, each with its thread, in the order in which they ended. A call that was
+/// interrupted by another thread's is printed in two lines, and joined here.
 pub fn whole_calls(text: &str) -> Vec<(&str, String)> {
     let mut begun: BTreeMap<&str, &str> = BTreeMap::new();
     let mut calls = Vec::new();
@@ -48,7 +48,7 @@ pub fn whole_calls(text: &str) -> Vec<(&str, String)> {
     calls
 }
 
-/// Says where these calls first differ, with those before and behind.
+/// Returns the first difference of these calls, with the calls around it.
 pub fn same<A: AsRef<str>, B: AsRef<str>>(real: &[A], ours: &[B]) -> Result<(), String> {
     let differ = real.iter().zip(ours).position(|(real, ours)| real.as_ref() != ours.as_ref());
     if differ.is_none() && real.len() == ours.len() {

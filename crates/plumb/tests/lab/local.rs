@@ -9,7 +9,7 @@ use serde_json::json;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// A run is what a user would get by hand: the result, the exit code, what was said, and what the devices did.
+/// A run gives the same as by hand: the result, the exit code, the messages, and the devices' counts.
 #[test]
 fn runs_as_by_hand() {
     let _alone = alone();
@@ -53,7 +53,7 @@ fn runs_as_by_hand() {
     );
 }
 
-/// What takes too long is ended, and leaves neither data nor processes.
+/// A run that takes too long is ended, and leaves neither data nor processes.
 #[test]
 fn too_long_is_too_long() {
     let site = Site::new();
@@ -65,7 +65,7 @@ fn too_long_is_too_long() {
     site.assert_no_process();
 }
 
-/// A host that is dropped takes down what it built.
+/// Dropping a host undoes what it built.
 #[test]
 fn dropped_is_undone() {
     let site = Site::new();
@@ -78,7 +78,7 @@ fn dropped_is_undone() {
     assert!(!mark.exists());
 }
 
-/// `kill -9` of the agent ends its run, and the next agent takes down what stood.
+/// `kill -9` of the agent ends its run, and the next agent undoes what it built.
 #[test]
 fn a_killed_agent() {
     let site = Site::new();
@@ -106,14 +106,14 @@ fn a_killed_agent() {
     first.wait().unwrap();
     wait_until("the run's data are gone", || test_directories(&dir).is_empty());
     site.assert_no_process();
-    // Its end of input is the end of it.
+    // The end of its input ends it.
     let mut second = agent();
     drop(second.stdin.take());
     assert!(second.wait().unwrap().success());
     assert!(!mark.exists());
 }
 
-/// What is said to an agent that it does not understand is answered, and does not end it.
+/// An agent answers an invalid message, and continues.
 #[test]
 fn nonsense_is_answered() {
     let site = Site::new();
@@ -140,7 +140,7 @@ fn nonsense_is_answered() {
     assert_eq!(replies.len(), 3);
 }
 
-/// The words of errors are the host's own.
+/// Error messages come from the host itself.
 #[test]
 fn a_step_that_fails_is_told() {
     let site = Site::new();

@@ -1,4 +1,4 @@
-//! Hosts: this machine, one over ssh, virtual ones. Nothing may be left of them, whatever ends them.
+//! Hosts: this machine, one over ssh, virtual ones. They leave nothing behind, however they end.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -16,13 +16,13 @@ use plumb_lab::protocol::{HostWork, RunJob};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Held by tests that load the machine, so that each has its time.
+/// Held by tests that load the machine, so that they run one at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static BUSY: Mutex<()> = Mutex::new(());
     BUSY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A directory for all that a test may leave, and hosts that know of nothing else.
+/// A directory for all files of a test, and hosts that use only this directory.
 struct Site {
     dir: tempfile::TempDir,
 }
@@ -40,7 +40,7 @@ impl Site {
         Surroundings {
             program: program(),
             state: self.path("state"),
-            // What is made of the same program serves all tests.
+            // Files derived from the same program are shared by all tests.
             cache: PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("lab-cache"),
             far_program: None,
             ssh: vec!["ssh".into()],
@@ -50,7 +50,7 @@ impl Site {
         }
     }
 
-    /// No process of ours speaks of this place any more.
+    /// Panics if a process of ours still mentions this directory.
     #[track_caller]
     fn assert_no_process(&self) {
         let place = self.dir.path().to_str().unwrap();
@@ -62,7 +62,7 @@ fn program() -> PathBuf {
     assert_cmd::cargo::cargo_bin("plumb")
 }
 
-/// Processes in whose command line a text stands, this one left out.
+/// Returns the processes with this text in their command line, except this one.
 fn processes(text: &str) -> Vec<u32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -73,7 +73,7 @@ fn processes(text: &str) -> Vec<u32> {
     pids.filter(|pid| *pid != std::process::id()).filter(speaks).collect()
 }
 
-/// A short random read of a small file.
+/// Returns a short random read of a small file.
 fn native(seconds: u32) -> HostWork {
     let toml = format!(
         "name = \"small\"\n\n[target.data.file]\npath = \"data\"\nsize = \"4MiB\"\n\n[[phase]]\nname = \"random-read\"\n\
@@ -92,12 +92,12 @@ fn job(work: HostWork, dir: &Path, timeout_s: u64) -> RunJob {
     RunJob { work, dir: dir.to_str().unwrap().into(), seed: 7, timeout_s, sim: None, led: None, stream: false }
 }
 
-/// The steps of a build, as a study's plan has them.
+/// Returns the steps of a build, as in a study's plan.
 fn steps(json: serde_json::Value) -> Vec<plumb_lab::Step> {
     plumb_document::json::from_value(json).unwrap()
 }
 
-/// What nobody needs to hear.
+/// Discards progress messages.
 fn silent() -> impl FnMut(&str) {
     |_: &str| ()
 }

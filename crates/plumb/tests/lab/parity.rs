@@ -1,4 +1,4 @@
-//! What RAID 4 and 5 do to each disk, held against the arithmetic of parity.
+//! The I/O of each disk in RAID 4 and 5, compared with the arithmetic of parity.
 
 use super::vm::{kernel, spec};
 use super::{Site, alone, job, silent, steps};
@@ -12,26 +12,27 @@ use std::path::Path;
 
 const DISKS: u64 = 3;
 const CHUNK: u64 = 256 << 10;
-/// Bytes of data in a stripe: all disks' chunks but one.
+/// Bytes of data in a stripe: the chunks of all disks but one.
 const STRIPE: u64 = CHUNK * (DISKS - 1);
 /// md reads and writes parity page by page.
 const PAGE: u64 = 4096;
 const STRIPES: u64 = 32;
 
-/// What each disk should read and write, in bytes.
+/// Bytes that each disk should read and write.
 type Expected = [DeviceCounts; DISKS as usize];
 
-/// The disks of a stripe's parity and of its two chunks of data. RAID 4 has parity on the last disk; RAID 5 moves it from the
-/// last disk to the first, data beginning behind it: `left-symmetric`, md's default. Source: mdadm(8), `--layout`.
+/// Returns the disks of a stripe's parity and of its two data chunks. RAID 4 has parity on the last disk. RAID 5 moves
+/// it from the last disk to the first, with data after it: `left-symmetric`, md's default. Source: mdadm(8),
+/// `--layout`.
 fn places(level: u64, stripe: u64) -> (usize, [usize; 2]) {
     let parity = if level == 4 { DISKS - 1 } else { DISKS - 1 - stripe % DISKS };
     let data = |chunk: u64| if level == 4 { chunk } else { (parity + 1 + chunk) % DISKS };
     (parity as usize, [data(0) as usize, data(1) as usize])
 }
 
-/// The arithmetic of parity, page by page of a stripe: where all data are written, parity follows from them and nothing is
-/// read. Where one of two is, the other is read (one page, against two for reading what is overwritten and the old parity),
-/// and data and parity are written. No stripe may be written twice, since md remembers the last ones.
+/// Computes the I/O of parity, page by page of a stripe. If all data is written, parity follows from it and nothing is
+/// read. If one of two chunks is written, the other is read (one page, instead of two for the overwritten data and the
+/// old parity), and data and parity are written. No stripe may be written twice, because md caches the last ones.
 fn expected(level: u64, writes: &[(u64, u64)]) -> Expected {
     let mut found = Expected::default();
     let mut rows: BTreeMap<(u64, u64), BTreeSet<usize>> = BTreeMap::new();
@@ -56,7 +57,7 @@ fn expected(level: u64, writes: &[(u64, u64)]) -> Expected {
     found
 }
 
-/// Writes of so many bytes at these offsets of the array, one after another.
+/// Returns writes of this size at these offsets of the array, one after another.
 fn writes(offsets: &[u64], block: u64) -> HostWork {
     let list = offsets.iter().map(|offset| format!("\"{offset}\"")).collect::<Vec<_>>().join(", ");
     let toml = format!(
@@ -68,7 +69,7 @@ fn writes(offsets: &[u64], block: u64) -> HostWork {
     HostWork::Native { toml }
 }
 
-/// Offsets of one page in each stripe, in an order and at places that look random and are always the same.
+/// Returns offsets of one page in each stripe, in a fixed pseudorandom order.
 fn scattered() -> Vec<u64> {
     let mut state = 7u64;
     let mut next = |below: u64| {
@@ -91,17 +92,17 @@ fn agrees(level: u64) {
     let site = Site::new();
     let mut vm = Vm::boot(&spec("6.1", &["32MiB", "32MiB", "32MiB"]), &site.surroundings()).unwrap();
     let full: Vec<u64> = (0..STRIPES).map(|stripe| stripe * STRIPE).collect();
-    // The one chunk and the other by turns.
+    // Alternately the first and the second chunk.
     let part: Vec<u64> = (0..STRIPES).map(|stripe| stripe * STRIPE + stripe % 2 * CHUNK).collect();
     for (what, offsets, block) in
         [("full stripes", full, STRIPE), ("partial stripes", part, 64 << 10), ("small writes", scattered(), PAGE)]
     {
-        // Built anew: md must not remember stripes of what was measured before.
+        // Rebuilt, because md must not have cached stripes of earlier measurements.
         let array = json!([
             { "kind": "mdadm", "name": "r", "level": level, "devices": "@disks", "chunk": "256KiB", "safe-mode-delay": 0 },
         ]);
         vm.build("parity", &steps(array), &Safety::default(), &mut silent()).unwrap();
-        // The first write of all says in the superblocks that the array is in use.
+        // The first write marks the array as in use in the superblocks.
         let first = job(writes(&[STRIPES * STRIPE], STRIPE), Path::new("/tmp"), 120);
         assert_eq!(vm.run(&first, &mut silent()).unwrap().exit_code & !3, 0);
         let answer = vm.run(&job(writes(&offsets, block), Path::new("/tmp"), 120), &mut silent()).unwrap();
@@ -121,14 +122,14 @@ fn agrees(level: u64) {
     Box::new(vm).close().unwrap();
 }
 
-/// Each byte that a disk of a RAID 4 reads and writes.
+/// Exact bytes that each disk of a RAID 4 reads and writes.
 #[test]
 #[ignore = "lab tier: boots a virtual machine"]
 fn of_raid_4() {
     agrees(4);
 }
 
-/// The same of a RAID 5, whose parity moves from disk to disk.
+/// The same for RAID 5, whose parity moves from disk to disk.
 #[test]
 #[ignore = "lab tier: boots a virtual machine"]
 fn of_raid_5() {

@@ -1,4 +1,4 @@
-//! Other machines: a real sshd of the test's own, on this machine or in a network namespace of its own.
+//! Other machines: an sshd that the test starts, on this machine or in a network namespace.
 
 use super::{Site, alone, dialect, job, native, processes, silent, steps};
 use crate::common::disks::system;
@@ -11,7 +11,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// A server, gone when the test ends.
+/// A server, stopped when the test ends.
 struct Server {
     child: Child,
     port: u16,
@@ -20,14 +20,14 @@ struct Server {
     namespace: Option<Namespace>,
 }
 
-/// A network namespace, joined to this one by a cable.
+/// A network namespace, connected to this one by a virtual cable.
 struct Namespace {
     name: String,
     cable: String,
 }
 
 impl Namespace {
-    /// Or why there is none.
+    /// Creates the namespace, or returns the reason why it cannot.
     fn new() -> Result<Namespace, String> {
         let number = std::process::id() % 100_000;
         let space = Namespace { name: format!("plumb{number}"), cable: format!("plumb{number}") };
@@ -48,7 +48,7 @@ impl Namespace {
     }
 }
 
-/// Of the block for documentation (RFC 5737): nobody's real network is cut.
+/// From the documentation range (RFC 5737), so that no real network is cut off.
 const NEAR: &str = "203.0.113.1";
 const FAR: &str = "203.0.113.2";
 
@@ -67,7 +67,7 @@ impl Server {
             system("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &path(key)]);
         }
         std::fs::create_dir(site.path("far")).unwrap();
-        // Where sshd goes without privileges; its package makes it at boot.
+        // Directory of sshd's privilege separation; its package creates it at boot.
         std::fs::create_dir_all("/run/sshd").unwrap();
         let address = if namespace.is_some() { FAR } else { "127.0.0.1" };
         let port = if namespace.is_some() { 2222 } else { free_port() };
@@ -105,7 +105,7 @@ impl Server {
         SshSpec { to: format!("root@{}", self.address), boot: None, kernel: None, agent: None }
     }
 
-    /// Nothing of Plumb's is on the other side any more.
+    /// Panics if Plumb left anything on the other side.
     #[track_caller]
     fn assert_clean(&self) {
         let far = self.site.path("far");
@@ -128,7 +128,7 @@ fn here() -> bool {
     needs::root_and(&["ssh", "ssh-keygen"]) && needs::tools(&["/usr/sbin/sshd"])
 }
 
-/// Plumb is copied, builds and runs there, and nothing is left of it.
+/// Plumb is copied, builds and runs there, and leaves nothing behind.
 #[test]
 fn over_ssh() {
     if !here() {
@@ -152,7 +152,7 @@ fn over_ssh() {
     server.assert_clean();
 }
 
-/// `--hosts ssh:…`: Plumb is copied, measures there, and nothing is left of it.
+/// `--hosts ssh:…`: Plumb is copied, measures there, and leaves nothing behind.
 #[test]
 fn a_run_over_ssh() {
     if !here() {
@@ -176,7 +176,7 @@ fn a_run_over_ssh() {
     server.assert_clean();
 }
 
-/// A host that is dropped without a word is cleaned up all the same.
+/// A host that is dropped without notice is still cleaned up.
 #[test]
 fn dropped_in_the_middle() {
     if !here() {
@@ -194,7 +194,7 @@ fn dropped_in_the_middle() {
     server.assert_clean();
 }
 
-/// What does not run there is said, with the way out; so is a host that nobody answers for.
+/// An unsupported host is reported with a suggestion, and so is an unreachable one.
 #[test]
 fn what_does_not_work() {
     if !here() {
@@ -210,14 +210,15 @@ fn what_does_not_work() {
         assert!(error.to_string().contains(part), "`{part}` is missing from {error}");
     }
     server.assert_clean();
-    // One that was named and runs another kernel is not the one that was meant.
+    // A host that runs a different kernel than requested is refused.
     let other = SshSpec { kernel: Some("0.99".to_owned()), ..server.spec() };
     let error = Ssh::connect(&other, &server.surroundings()).err().unwrap().to_string();
     assert!(error.contains("kernel = \"0.99\", but it runs "), "{error}");
     server.assert_clean();
 }
 
-/// Why a real ssh does not reach a host is one sentence, its cause first. What lasts is a failure, what may pass a loss.
+/// The error of a real ssh is a single sentence, beginning with the cause. Lasting causes are failures, temporary ones
+/// are losses.
 #[test]
 fn a_host_that_is_not_reached_says_why_in_one_sentence() {
     if !here() {
@@ -240,7 +241,7 @@ fn a_host_that_is_not_reached_says_why_in_one_sentence() {
         (error.to_string().trim_start_matches("lost: ").to_owned(), lasts)
     };
     let to = server.spec().to;
-    // The key of another host is known under its name.
+    // Another host's key is registered under its name.
     let known = server.site.path("other_hosts");
     let key = std::fs::read_to_string(server.site.path("user.pub")).unwrap();
     std::fs::write(&known, format!("[{}]:{} {key}", server.address, server.port)).unwrap();
@@ -264,13 +265,13 @@ fn a_host_that_is_not_reached_says_why_in_one_sentence() {
         assert!(text.chars().count() < 300 && !text.contains("Broken pipe"), "{text}");
         assert_eq!(lasts, expected, "{text}");
     }
-    // All of ssh's words, for who asks.
+    // With `verbose`, all output of ssh.
     let verbose = Surroundings { verbose: true, ..of_another };
     let (text, _) = said(&server.spec(), &verbose);
     assert!(text.contains("\n  ssh: ") && text.contains("Host key verification failed"), "{text}");
 }
 
-/// The cable is cut in the middle of a run: the run is lost here, and over there everything is taken down.
+/// The connection is cut in the middle of a run: the run is lost here, and the other side cleans up.
 #[test]
 fn a_cut_link() {
     if !here() || !needs::tools(&["ip"]) {

@@ -37,7 +37,7 @@ pub(super) fn spec(kernel: &str, disks: &[&str]) -> VmSpec {
     }
 }
 
-/// A machine of a kernel builds on its disk, runs, counts, and is gone.
+/// A machine with a kernel builds on its disk, runs, counts, and shuts down.
 fn measures(series: &str) {
     if !kernel(series) {
         return;
@@ -47,7 +47,7 @@ fn measures(series: &str) {
     let mut vm = Vm::boot(&spec(series, &["64MiB"]), &site.surroundings()).unwrap();
     let pid = vm.pid();
     assert!(vm.facts().kernel.starts_with(series), "{:?}", vm.facts());
-    // What is made for a machine is the machine's: nobody has to name it.
+    // Devices created for a machine need no permission.
     let options = ["-E", "lazy_itable_init=0,lazy_journal_init=0"];
     let system = json!([{ "kind": "mkfs", "fs": "ext4", "device": "@disks", "options": options, "mount": "/mnt/a" }]);
     vm.build("test", &steps(system), &Safety::default(), &mut silent()).unwrap();
@@ -62,7 +62,7 @@ fn measures(series: &str) {
     let answer = vm.run(&job(copy, dir, 120), &mut silent()).unwrap();
     assert_eq!(answer.exit_code, 0, "{answer:?}");
     let disk = answer.devices["vda"].counts;
-    // The data, and of the file system's own less than as much again.
+    // The data, and less than the same amount of file system metadata.
     assert!((1 << 20..2 << 20).contains(&disk.written_bytes) && disk.flushes >= 1, "{disk:?}");
 
     let session = "set number 50\nset transactions 100\nrun\nquit\n";
@@ -86,7 +86,7 @@ fn linux_6_12() {
     measures("6.12");
 }
 
-/// An array of three disks stands in a machine, and each disk's share of a run is counted beside the array's.
+/// A machine with an array of three disks counts the array's I/O and each disk's share.
 #[test]
 #[ignore = "lab tier: boots a virtual machine"]
 fn an_array() {
@@ -110,14 +110,14 @@ fn an_array() {
         answer.devices.iter().filter(|(name, _)| name.starts_with("md")).map(|(_, one)| one.counts.written_bytes).sum();
     let of_disks: u64 =
         answer.devices.iter().filter(|(name, _)| name.starts_with("vd")).map(|(_, one)| one.counts.written_bytes).sum();
-    // Half as much again is parity at least: stripes that are written in part cost more of it.
+    // At least half as much again is parity; partially written stripes cost more.
     assert!(of_array >= 4 << 20 && of_disks >= of_array / 2 * 3, "{:#?}", answer.devices);
     vm.undo(&mut silent()).unwrap();
     Box::new(vm).close().unwrap();
 }
 
-/// A directory with these programs of this machine, which calls itself `plumb-test-root`. It has the libraries that they
-/// and Plumb need.
+/// Builds a root directory with these programs of this machine and their libraries, which calls itself
+/// `plumb-test-root`.
 fn root_of(programs: &[&str], root: &Path) {
     let text = format!(
         "set -e; R=$0; mkdir -p $R/etc $R/usr/bin $R/usr/sbin $R/usr/lib $R/usr/lib64 $R/tmp $R/mnt
@@ -137,7 +137,7 @@ fn root_of(programs: &[&str], root: &Path) {
     assert!(command.status().unwrap().success());
 }
 
-/// Another system's tools build in a machine, from a directory and from an image, and neither is changed by it.
+/// Another distribution's tools build in a machine, from a directory and from an image, and neither is changed.
 #[test]
 #[ignore = "lab tier: boots a virtual machine"]
 fn another_userland() {
@@ -153,7 +153,7 @@ fn another_userland() {
     let mut vm = Vm::boot(&machine(&root), &site.surroundings()).unwrap();
     let system = json!([
         { "kind": "cmd", "run": "echo >/etc/written; read id </etc/os-release; test $id = ID=plumb-test-root" },
-        // Nothing of this machine's tools came along.
+        // No tools of this machine were copied.
         { "kind": "cmd", "run": "! command -v sed && ! command -v mdadm" },
         { "kind": "mkfs", "fs": "ext4", "device": "@disks", "mount": "/mnt/a" },
     ]);
@@ -161,7 +161,7 @@ fn another_userland() {
     let copy = dialect("dd", "if=/dev/zero of=out bs=4096 count=256 conv=fsync", "");
     let answer = vm.run(&job(copy, Path::new("/mnt/a"), 120), &mut silent()).unwrap();
     assert_eq!(answer.exit_code, 0, "{answer:?}");
-    // The study's disk keeps its name, and the system's own is no part of what is counted.
+    // The study's disk keeps its name, and the system disk is not counted.
     assert_eq!(answer.devices.keys().filter(|name| name.starts_with("vd")).collect::<Vec<_>>(), ["vda"]);
     Box::new(vm).close().unwrap();
     assert!(!root.join("etc/written").exists());
@@ -184,7 +184,8 @@ fn another_userland() {
     assert!(std::fs::read(&image).unwrap() == before, "the image was changed");
 }
 
-/// Where the program does not run in a root, its console says why and what to do; so where an image holds no system.
+/// If the program cannot run in a root, the console gives the reason and a suggestion; likewise for an image without a
+/// system.
 #[test]
 #[ignore = "lab tier: boots a virtual machine"]
 fn a_userland_that_cannot_be_used() {
@@ -196,7 +197,7 @@ fn a_userland_that_cannot_be_used() {
     let root = site.path("root");
     root_of(&["sh"], &root);
     let machine = |root: &Path| VmSpec { root: Some(root.to_owned()), ..spec("6.1", &[]) };
-    // A program without the libraries that it needs; a static one runs in any root.
+    // A program without its libraries; a static one runs in any root.
     if plumb_needs_libraries() {
         std::fs::remove_dir_all(root.join("usr/lib64")).unwrap();
         let error = Vm::boot(&machine(&root), &site.surroundings()).err().unwrap().to_string();
@@ -212,7 +213,7 @@ fn plumb_needs_libraries() -> bool {
     Command::new("ldd").arg(super::program()).output().is_ok_and(|output| output.status.success())
 }
 
-/// A kernel that is not here is named, with the package that has it.
+/// A missing kernel is reported with its package.
 #[test]
 fn a_missing_kernel() {
     if !needs::tools(&["qemu-system-x86_64"]) {
@@ -227,7 +228,7 @@ fn a_missing_kernel() {
     assert!(error.to_string().contains("disks = \"much\""), "{error}");
 }
 
-/// What is wrong with a machine shows before it boots, and a trial boots it, builds in it and leaves nothing.
+/// Errors of a machine are found before it boots. A trial boots it, builds in it and leaves nothing behind.
 #[test]
 #[ignore = "lab tier: boots a virtual machine"]
 fn a_study_is_checked_in_its_machine() {
@@ -252,13 +253,13 @@ fn a_study_is_checked_in_its_machine() {
     home.file("large.toml", &study("barrier=${barrier}", "100MiB"));
     let said = home.plumb("study run large.toml").expect(2);
     said.complains(&["1 problem found before the first run", "vm: workload `checked`: its data need 100MiB", "64MiB"]);
-    // Only the kernel knows its options, and the host is named on which they are wrong.
+    // Only the kernel knows its options; the host with invalid ones is named.
     home.file("options.toml", &study("no_such_option=${barrier}", "8MiB"));
     let said = home.plumb("study plan options.toml --check").expect(2);
     said.complains(&["vm: step 1 (mkfs): `mount -t ext4 -o no_such_option=0", "no_such_option=1"]);
 }
 
-/// A kernel that panics is told by its own words, at once.
+/// A kernel panic is reported immediately with the kernel's message.
 #[test]
 #[ignore = "lab tier: boots a virtual machine"]
 fn a_panic() {
@@ -274,7 +275,7 @@ fn a_panic() {
     }
 }
 
-/// A machine that dies while it works is lost, and says how.
+/// A machine that dies during work is lost, with the reason.
 #[test]
 #[ignore = "lab tier: boots a virtual machine"]
 fn a_machine_that_dies() {
@@ -289,7 +290,7 @@ fn a_machine_that_dies() {
     assert!(matches!(&error, HostError::Lost(reason) if reason.contains("Kernel panic")), "{error}");
 }
 
-/// `kill -9` of Plumb leaves no QEMU, and no files of the machine.
+/// `kill -9` of Plumb leaves neither QEMU nor files of the machine.
 #[test]
 #[ignore = "lab tier: boots a virtual machine"]
 fn a_killed_plumb() {
@@ -316,7 +317,7 @@ fn a_killed_plumb() {
     let mut line = String::new();
     BufReader::new(plumb.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("\"reply\":\"hello\""), "{line}");
-    // What boots has finished what it did on the way, and is QEMU alone.
+    // After booting, only QEMU itself remains.
     assert_eq!(processes(temp.to_str().unwrap()).len(), 1);
     plumb.kill().unwrap();
     plumb.wait().unwrap();

@@ -1,4 +1,4 @@
-//! `plumb verify-capacity` on devices that lie, that tell the truth, and on a file system.
+//! `plumb verify-capacity` on fake devices, on honest ones, and on a file system.
 
 use crate::alone;
 use crate::common::disks::{Loop, Mounted};
@@ -7,7 +7,7 @@ use crate::liar::{Liar, Lie};
 
 const MIB: u64 = 1 << 20;
 
-// Protects buyers: a device that claims more than it keeps is found by the probe and ends with 1, with what it really holds.
+// Protects buyers: the probe finds a device that claims more than it has, and ends with 1 and its real capacity.
 #[test]
 fn a_device_that_lies_is_found() {
     let _alone = alone();
@@ -34,7 +34,7 @@ fn a_device_that_lies_is_found() {
     }
 }
 
-// Protects: an honest device is believed only once all of it was read back; one with data is refused.
+// Protects: an honest device is accepted only after all of it was read back; a device with data is refused.
 #[test]
 fn an_honest_device_holds_what_it_claims() {
     let _alone = alone();
@@ -50,7 +50,7 @@ fn an_honest_device_holds_what_it_claims() {
     home.plumb(&format!("verify-capacity {}", disk.device())).expect(5).complains(&["--destroy"]);
 }
 
-// Protects somebody's file system: 5 % of it stay free, nothing stays behind, and what was not covered is said.
+// Protects an existing file system: 5 % of it stay free, nothing is left behind, and the uncovered part is reported.
 #[test]
 fn a_directory_is_checked_within_the_reserve() {
     let _alone = alone();
@@ -64,6 +64,6 @@ fn a_directory_is_checked_within_the_reserve() {
     assert!(said.out.contains("Not covered:"), "{}", said.out);
     let left: Vec<_> = std::fs::read_dir(mounted.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| ["precious", "lost+found"].contains(&name.to_str().unwrap())), "{left:?}");
-    // Memory is no device.
+    // A directory in memory is not a device.
     home.plumb("verify-capacity /dev/shm").expect(2).complains(&["there is no device to check"]);
 }

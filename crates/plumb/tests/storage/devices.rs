@@ -1,4 +1,4 @@
-//! The write guard on devices, through `plumb run`: exit code 5, and the exact setting that would allow it.
+//! The write guard on devices, through `plumb run`: exit code 5, and the exact setting that would allow the write.
 
 use crate::alone;
 use crate::common::disks::{Loop, Mounted, system};
@@ -15,7 +15,7 @@ fn over(path: &Path, more: &str) -> String {
     )
 }
 
-/// What a device begins with.
+/// Returns the first bytes of a device.
 fn beginning(path: &Path) -> Vec<u8> {
     use std::io::Read;
     let mut bytes = vec![0; 64 << 10];
@@ -23,7 +23,7 @@ fn beginning(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// The words of the shell that a refusal prints after `before`, up to a blank or bracket outside of quotes.
+/// Returns the shell words that a refusal prints after `before`, up to a blank or bracket outside quotes.
 #[track_caller]
 pub(crate) fn printed(said: &Said, before: &str) -> String {
     let after = said.err.split(before).nth(1).unwrap_or_else(|| panic!("no {before} in: {}", said.err));
@@ -48,26 +48,26 @@ fn a_device_is_refused_until_its_serial_is_typed() {
     home.file("over.toml", &over(&disk.device, ""));
     let refused = home.plumb("run over.toml").expect(5).complains(&["was not given", "--destroy", "PLUMB_ALLOW="]);
     assert!(beginning(&disk.device).starts_with(b"precious"));
-    // Both ways that it prints.
+    // Both settings that it prints.
     let serial = printed(&refused, "--destroy ");
     home.with(["run", "over.toml", "--destroy", &serial]).ran();
     assert!(!beginning(&disk.device).starts_with(b"precious"));
     let mut allowed = home.command(["run", "over.toml"]);
     allowed.env("PLUMB_ALLOW", printed(&refused, "PLUMB_ALLOW="));
     Said::of(allowed).ran();
-    // The workload's own word will do for a device that bears no signature, and no other serial will.
+    // The workload's own permission suffices for a device without a signature; another serial number does not.
     home.file("over.toml", &over(&disk.device, &format!("destroy-serial = {serial:?}")));
     home.plumb("run over.toml").ran();
     home.file("over.toml", &over(&disk.device, "destroy-serial = \"another\""));
     home.plumb("run over.toml").expect(5).complains(&["but `destroy-serial` names another", &serial]);
     home.file("over.toml", &over(&disk.device, ""));
     home.with(["run", "over.toml", "--destroy", "another"]).expect(5);
-    // Reading destroys nothing and needs no word.
+    // Reading destroys nothing and needs no permission.
     home.file("read.toml", &over(&disk.device, "").replace("work.blocks.mix.write = 100", ""));
     home.plumb("run read.toml").ran();
 }
 
-/// Protects scripts that make a loop device for a benchmark, and whoever uses it for something else afterwards.
+/// Protects scripts that create a loop device for a benchmark, and later users of it.
 #[test]
 fn a_blank_loop_device_is_written_to_until_somebody_else_writes_to_it() {
     let _alone = alone();
@@ -85,7 +85,7 @@ fn a_blank_loop_device_is_written_to_until_somebody_else_writes_to_it() {
             home.plumb(&line).ran();
             assert!(beginning(&disk.device).iter().any(|byte| *byte != 0));
         }
-        // By its image, by its device, and by a file system on it.
+        // Data written through its image, its device, and a file system on it.
         use std::os::unix::fs::FileExt;
         let image = std::fs::File::options().write(true).open(disk.image()).unwrap();
         image.write_all_at(b"precious", 32 * MIB).unwrap();
@@ -109,7 +109,7 @@ fn a_device_with_a_signature_is_refused_until_its_serial_is_typed() {
     home.file("over.toml", &over(&disk.device, ""));
     let refused = home.plumb("run over.toml").expect(5).complains(&["has the signature of an ext4 file system"]);
     let serial = printed(&refused, "--destroy ");
-    // A file may be old, and what lies on the device new.
+    // The file may be old while the data on the device is new.
     home.file("over.toml", &over(&disk.device, &format!("destroy-serial = {serial:?}")));
     home.plumb("run over.toml").expect(5).complains(&["has the signature of"]);
     assert_eq!(beginning(&disk.device), before);
@@ -134,7 +134,7 @@ fn a_mounted_device_is_refused_whatever_is_named() {
             .expect(5)
             .complains(&["is mounted", "never allowed"]);
     }
-    // Its image is the same bytes by another name.
+    // Its image contains the same bytes under another name.
     home.file("image.toml", &format!("name = \"image\"\n[target.data.file]\npath = {:?}\nsize = \"1MiB\"\n[[phase]]\nname = \"w\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"64KiB\"\nwork.blocks.mix.write = 100\n", disk.image().to_str().unwrap()));
     let image = disk.image().to_str().unwrap();
     home.with(["run", "image.toml"]).expect(5);
@@ -148,7 +148,7 @@ fn a_held_device_is_refused_whatever_is_named() {
     if !needs::root_and(&["losetup"]) {
         return;
     }
-    // A loop device on a loop device holds the lower one.
+    // A loop device on top of a loop device keeps the lower one busy.
     let (lower, home) = (Loop::new(64 * MIB), Home::new());
     let upper = system("losetup", &["--find", "--show", lower.device()]);
     home.file("over.toml", &over(&lower.device, ""));
@@ -180,7 +180,7 @@ fn a_read_only_file_system_is_refused() {
     home.plumb(&line).expect(5).complains(&["mounted read-only", "mount -o remount,rw"]);
 }
 
-/// While the run holds a device, Linux trims no blocks whose pages are not written out through any handle but that one.
+/// While the run holds a device, Linux does not trim blocks whose pages are dirty through any other handle.
 #[test]
 fn a_job_trims_what_it_has_just_written_through_the_page_cache() {
     let _alone = alone();
@@ -199,7 +199,7 @@ fn a_job_trims_what_it_has_just_written_through_the_page_cache() {
     assert!(ops("trim") > 0, "{}", said.out);
 }
 
-/// `plumb try` of a device or a file reads, and writes nothing.
+/// `plumb try` on a device or a file only reads.
 #[test]
 fn a_survey_of_a_device_only_reads() {
     let _alone = alone();
@@ -216,8 +216,8 @@ fn a_survey_of_a_device_only_reads() {
     home.plumb("try data --quick --time 200ms").ran().says(&["8 MiB", "Sequential 1 MiB"]);
 }
 
-/// Protects: the engine e4defrag exchanges blocks, so that the file keeps its bytes; its donor is written to, and is refused
-/// like any file of somebody's data, whatever the job's own files are called.
+/// Protects: the engine e4defrag exchanges blocks, so the file keeps its bytes. Its donor is written to, and is refused
+/// like any file with user data, regardless of the job's own file names.
 #[test]
 fn a_donor_gives_its_blocks_and_not_somebodys_data() {
     if !needs::root_and(&["losetup", "mkfs.ext4", "mount"]) {
@@ -256,8 +256,8 @@ fn a_donor_gives_its_blocks_and_not_somebodys_data() {
     }
 }
 
-/// Protects: the disk that `plumb as fio` tells is the one that the job ran on, as in fio: a loop device is its own, and so is
-/// the one below a mounted file system. Its scheduler is the job's while it runs, and as it was behind it.
+/// Protects: `plumb as fio` reports the disk that the job ran on, as in fio: a loop device is a disk of its own, also
+/// under a mounted file system. Its scheduler is the job's during the run, and is restored afterwards.
 #[test]
 fn fio_tells_the_disk_that_a_job_ran_on() {
     let _alone = alone();

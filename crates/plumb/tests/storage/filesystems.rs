@@ -8,13 +8,13 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// Everything that a user would ask of a place first. What the bytes come from is said on every line.
+/// Runs the first commands that a user would run on a target. Every line of output names the storage.
 fn everything(path: &Path, kind: &str, tier: &str) {
     let home = Home::new();
     let place = path.to_str().unwrap();
 
     let check = home.plumb(&format!("check {place}"));
-    // 3 where somebody else works on the machine meanwhile.
+    // 3 if other programs use the machine.
     assert!(check.code == 0 || check.code == 3, "{}", check.err);
     assert!(check.out.starts_with(&format!("{kind} on ")), "{}", check.out);
 
@@ -68,8 +68,8 @@ fn everything(path: &Path, kind: &str, tier: &str) {
     assert_no_test_data(path);
 }
 
-/// A place is not faster than itself. Each claim has a known rate of chance, so one that is none repeats: the assertion
-/// is that three comparisons of three seeds do not all find a winner.
+/// Panics if one place is called faster than itself. False claims occur at a known rate, but do not repeat: three
+/// comparisons with three seeds must not all find a winner.
 #[track_caller]
 fn assert_no_winner(home: &Home, place: &str, what: &str) -> Value {
     let mut last = Value::Null;
@@ -121,7 +121,7 @@ fn memory() {
     let memory = Mounted::in_memory(1024 * MIB);
     everything(memory.path(), "tmpfs", "cache");
     let home = Home::new();
-    // The user's own words are not bent: a cold cache cannot be had here, and that is said.
+    // The user's options are not changed: a cold cache is impossible here, which is reported.
     let page = home.plumb(&format!("run stream-read --at {} --set size=16MiB", memory.as_str())).expect(0);
     page.says(&["note stream-read: a cold cache: not possible, because tmpfs is in memory", "⚠ from memory"]);
     home.plumb(&format!("run stream-read --at {} --set cache=cold --set size=16MiB", memory.as_str()))
@@ -139,7 +139,7 @@ fn memory() {
     );
 }
 
-/// Where the project itself lies: whatever that is, it is named, measured and left clean.
+/// The file system of the project itself: it is named, measured and left clean.
 #[test]
 fn the_directory_of_the_build() {
     let _alone = alone();
@@ -170,7 +170,7 @@ fn a_place_that_cannot_be_written_or_is_full_is_said_clearly() {
         home.plumb(&line).expect(5).complains(&["its file system is mounted read-only", "remount,rw"]);
     }
     crate::common::disks::system("mount", &["-o", "remount,rw", memory.as_str()]);
-    // Somebody who may not write there.
+    // A user without write permission there.
     let locked = memory.path().join("locked");
     std::fs::create_dir(&locked).unwrap();
     if needs::tools(&["setpriv"]) {
@@ -195,7 +195,7 @@ fn a_place_that_cannot_be_written_or_is_full_is_said_clearly() {
     }
 }
 
-/// The disk fills up while it runs: an error of the operation, with what was measured before.
+/// The disk fills up during the run: an error of the operation, with the measurements before it.
 #[test]
 fn a_full_disk_is_4_and_named() {
     let _alone = alone();
@@ -204,7 +204,7 @@ fn a_full_disk_is_4_and_named() {
     }
     let memory = Mounted::in_memory(64 * MIB);
     let home = Home::new();
-    // Appending without an end: nothing says beforehand how much that will be.
+    // Appending without an end: its space cannot be predicted.
     home.file(
         "grow.toml",
         r#"name = "grow"
@@ -225,7 +225,7 @@ work.flow.steps = [{ open = { file = "random", write = true } }, { append = { si
     let result = said.json();
     crate::common::assert_found(&result, "B9", "fail", "No space left on device");
     assert_no_test_data(memory.path());
-    // Beforehand it is refused: less than 5 % would stay free.
+    // Refused in advance: less than 5 % would stay free.
     home.file("large.toml", "name = \"large\"\n[target.data.file]\npath = \"data\"\nsize = \"62MiB\"\n[[phase]]\nname = \"read\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"1MiB\"\n");
     home.plumb(&format!("run large.toml --at {}", memory.as_str()))
         .expect(5)

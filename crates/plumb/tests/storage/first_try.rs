@@ -1,4 +1,4 @@
-//! `plumb try` where little is known of a file system, or little fits on it: a chroot, 64 MiB, and FUSE.
+//! `plumb try` on file systems with little information or little space: a chroot, 64 MiB, and FUSE.
 
 use crate::alone;
 use crate::common::disks::{Mounted, system};
@@ -34,7 +34,7 @@ fn a_chroot_without_a_mount_of_its_own_is_measured() {
     }
     copy_program(&root);
     let try_line = "/plumb try /data --size 16MiB --time 100ms --no-store";
-    // The kind of file system comes from statfs.
+    // The type of file system comes from statfs.
     let script = "exec chroot \"$0\" /plumb posix /data --only make.dir,unlink.removes --no-store";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(&root);
@@ -69,7 +69,7 @@ fn a_file_system_of_64_mib_is_measured_with_a_size() {
     assert_no_test_data(small.path());
 }
 
-/// A directory that bindfs shows at another place.
+/// A directory that bindfs mounts at another place.
 struct Bound {
     at: std::path::PathBuf,
 }

@@ -1,4 +1,4 @@
-//! `plumb fit-for` on real storage: held back, as it is, and in memory.
+//! `plumb fit-for` on real storage: throttled, unthrottled, and in memory.
 
 use crate::alone;
 use crate::common::disks::{Loop, Mounted};
@@ -10,7 +10,7 @@ use std::io::Read;
 
 const MIB: u64 = 1 << 20;
 
-/// Protects: a device that is held to a few writes a second is not good enough for etcd, and the limit says why.
+/// Protects: a device throttled to a few writes per second is not fit for etcd, and the limit gives the reason.
 #[test]
 fn a_throttled_device_is_not_good_enough_for_etcd() {
     let _alone = alone();
@@ -27,11 +27,11 @@ fn a_throttled_device_is_not_good_enough_for_etcd() {
     let fit = said.expect(1).json();
     assert_eq!(fit["answer"], "no", "{fit:#}");
     assert_eq!(fit["limits"][0]["tier"], "device", "{fit:#}");
-    // A hundred flushes a second or fewer, each with a write of its own.
+    // At most a hundred flushes per second, each with a write of its own.
     assert!(fit["limits"][0]["lo"].as_f64().unwrap() > 1e7, "{fit:#}");
 }
 
-/// Protects: the answer follows from the number, on a disk of which nobody knows how fast it is today.
+/// Protects: the answer follows from the number, on a disk whose speed is unknown.
 #[test]
 fn the_answer_of_a_real_device_follows_from_its_number() {
     let _alone = alone();
@@ -61,7 +61,7 @@ fn the_answer_of_a_real_device_follows_from_its_number() {
     assert_eq!(left.count(), 0, "test data is removed");
 }
 
-/// Protects: memory is as fast as one likes, and good enough for nothing that must be durable.
+/// Protects: memory is fast, but unfit for anything that must be durable.
 #[test]
 fn tmpfs_is_refused() {
     let _alone = alone();
@@ -74,7 +74,8 @@ fn tmpfs_is_refused() {
     assert!(fit["limits"].as_array().unwrap().iter().all(|limit| limit["answer"] == "refused"), "{fit:#}");
 }
 
-/// Protects what is on a device: it is overwritten only with permission, and then judged as files are. A use that needs files says so.
+/// Protects data on a device: it is overwritten only with permission, and then judged like files. A use that needs
+/// files says so.
 #[test]
 fn a_device_is_judged_with_permission_only() {
     let _alone = alone();

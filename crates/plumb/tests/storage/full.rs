@@ -1,5 +1,5 @@
-//! File systems that are too small for what other tools' words ask: the rows that fit are run, the others are left out with a
-//! line, and nothing is filled unless that was said.
+//! File systems that are too small for other tools' command lines: rows that fit are run, others are skipped with a
+//! message, and the disk is filled only on request.
 
 use crate::alone;
 use crate::common::disks::{Loop, Mounted};
@@ -8,13 +8,13 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// A small file system, without a journal, so that what is free is known.
+/// Creates a small file system without a journal, so that its free space is known.
 fn small() -> Option<(Mounted, Home)> {
     needs::root_and(&["losetup", "mkfs.ext4"])
         .then(|| (Mounted::on(Loop::in_memory(96 * MIB), "ext4", ""), Home::new()))
 }
 
-/// In the small file system's own directory.
+/// Returns a command in the small file system's directory.
 fn there(home: &Home, mounted: &Mounted, line: &str, fill: Option<&Path>) -> Said {
     let mut command = home.command(line.split_whitespace());
     command.current_dir(mounted.path());
@@ -53,10 +53,10 @@ fn a_sweep_runs_the_sizes_that_fit_and_says_which_do_not() {
     let said = there(&home, &mounted, "as iozone -t 1 -t 8 -s 24m -r 1m -i 0", None).expect(0);
     said.complains(&["24576 kB by 8 children left out"]).says(&["Children see throughput for 1 initial writers"]);
 
-    // As IOzone does, where that was said.
+    // Like IOzone, if permitted by the setting.
     let said = there(&home, &mounted, "as iozone -s 512m -r 1m -i 0 -f f", Some(mounted.path())).expect(74);
     said.complains(&["No space left on device"]).says(&["Error writing block"]);
-    // And never where the system or the results are.
+    // But never on the file system of the system or the results.
     let line = "as iozone -s 900000g -r 1m -i 0 -f f";
     let mut command = home.command(line.split(' '));
     command.env("PLUMB_FILL", home.work());
@@ -86,7 +86,7 @@ fn jobs_that_fit_run_and_the_others_fail_by_themselves() {
         assert_eq!(std::fs::metadata(mounted.path().join(name)).unwrap().len(), 8 * MIB);
         std::fs::remove_file(mounted.path().join(name)).unwrap();
     }
-    // The tool's own word for it.
+    // The tool's own option for it.
     let line = format!("as fio --output=out {}--fill_device=1", job("fills", "1g"));
     there(&home, &mounted, &line, None).expect(0);
     assert!(mounted.path().join("fills.0.0").metadata().unwrap().len() > 64 * MIB);
@@ -110,8 +110,8 @@ fn small_files_are_measured_where_there_is_no_room_for_the_large_one() {
     assert!(files(&mounted).is_empty());
 }
 
-/// The files of a script grow while it runs. Within one op, too, what is to stay free stays free, but for the little that is
-/// written between two checks; and nothing is left where the user said so.
+/// The files of a script grow while it runs. Even within one op, the reserve stays free, except for the little that is
+/// written between two checks; and nothing is left in the user's directory.
 #[test]
 fn a_script_whose_files_grow_ends_before_the_disk_is_full() {
     let _alone = alone();
@@ -143,7 +143,7 @@ fn a_script_whose_files_grow_ends_before_the_disk_is_full() {
     }
 }
 
-/// Plumb's own commands leave 5 % free, whatever the setting of other tools' says.
+/// Plumb's own commands leave 5 % free, regardless of the setting for other tools.
 #[test]
 fn native_runs_never_fill() {
     let _alone = alone();

@@ -1,5 +1,5 @@
-//! A disk that lies: a FUSE file system with one file, `image`, that claims more than it keeps, below a loop device. Source: the protocol
-//! of include/uapi/linux/fuse.h, version 7.31; of its requests only those that a loop device and `mount` make.
+//! A fake disk: a FUSE file system with one file, `image`, that claims more than it has, below a loop device. Source:
+//! the protocol of include/uapi/linux/fuse.h, version 7.31; only the requests that a loop device and `mount` make.
 
 use crate::common::disks::system;
 use std::fs::{File, OpenOptions};
@@ -8,16 +8,15 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-/// What happens behind the end of what is there.
+/// Behaviour beyond the real capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lie {
-    /// Addresses begin again at 0.
+    /// Addresses start over at 0.
     Wraps,
-    /// Writes are lost, reads are zeros.
+    /// Writes are lost, and reads return zeros.
     Drops,
 }
 
-/// The device.
 pub(crate) struct Liar {
     pub device: PathBuf,
     directory: tempfile::TempDir,
@@ -25,11 +24,11 @@ pub(crate) struct Liar {
 }
 
 impl Liar {
-    /// It claims `claims` bytes and keeps `keeps`.
+    /// Creates a device that claims `claims` bytes and has `keeps`.
     pub(crate) fn new(claims: u64, keeps: u64, lie: Lie) -> Liar {
         let directory = tempfile::tempdir().unwrap();
         let fuse = OpenOptions::new().read(true).write(true).open("/dev/fuse").unwrap();
-        // `mount` inherits it.
+        // `mount` inherits the descriptor.
         rustix::io::fcntl_setfd(&fuse, rustix::io::FdFlags::empty()).unwrap();
         let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", fuse.as_raw_fd());
         let at = directory.path().to_str().unwrap();
@@ -53,7 +52,7 @@ impl Drop for Liar {
             std::process::Command::new(program).args(arguments).status().is_ok_and(|status| status.success())
         };
         run("losetup", &["--detach", self.device.to_str().unwrap()]);
-        // The kernel lets go of the image a moment later.
+        // The kernel releases the image a moment later.
         let at = self.mount_point().to_str().unwrap().to_owned();
         for _ in 0..100 {
             if run("umount", &[&at]) {
@@ -74,7 +73,8 @@ struct Disk {
 }
 
 impl Disk {
-    /// Where bytes from `at` on are kept, and how many of them lie behind one another there; `None` where they are lost.
+    /// Returns the offset where bytes from `at` on are kept, and how many are contiguous there; `None` if they are
+    /// lost.
     fn kept(&self, at: u64) -> Option<(usize, usize)> {
         let keeps = self.bytes.len() as u64;
         let place = match self.lie {
@@ -112,7 +112,7 @@ const NO_ENTRY: i32 = 2;
 const NO_CALL: i32 = 38;
 const UNMOUNTED: i32 = 19;
 
-/// Little fields, one behind the other.
+/// A sequence of little-endian fields.
 #[derive(Default)]
 struct Fields(Vec<u8>);
 
@@ -144,7 +144,7 @@ impl Fields {
     }
 }
 
-/// Answers until it is unmounted.
+/// Answers requests until it is unmounted.
 fn serve(mut fuse: File, mut disk: Disk) {
     let mut request = vec![0; 1 << 20];
     loop {

@@ -1,4 +1,4 @@
-//! What holds a load back that is not its storage: control groups, and too little memory.
+//! Limits of a load other than its storage: control groups, and too little memory.
 
 use crate::alone;
 use crate::common::disks::{Loop, Mounted, Swap};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
 
-/// Reads of 4 KiB at random for a while.
+/// Returns random 4 KiB reads for a while.
 fn reading(size_mib: u64, cache: &str, seconds: u32) -> String {
     format!(
         "name = \"limits\"\n[target.data.file]\npath = \"data\"\nsize = \"{size_mib}MiB\"\n[[phase]]\nname = \"read\"\n\
@@ -23,7 +23,7 @@ fn limiter(result: &Value) -> &str {
     limiter["what"].as_str().unwrap()
 }
 
-/// The finding, for the log of the test.
+/// Prints the finding to the test's log.
 fn show(result: &Value, code: &str) {
     let checks = result["checks"].as_array().unwrap();
     for finding in checks.iter().filter(|finding| finding["code"] == code) {
@@ -31,7 +31,7 @@ fn show(result: &Value, code: &str) {
     }
 }
 
-/// The files of the other version of control groups are read from recorded trees.
+/// The files of the other version of control groups are covered by recorded trees.
 fn say_version(group: &Group, file_of_two: &str) {
     if group.version == Version::One {
         needs::not_shown(&format!(
@@ -63,7 +63,7 @@ fn a_limit_of_io_is_named_where_it_binds() {
     assert_found(&bound, "C12", "warn", "A control group limits reads on loop");
     assert_found(&bound, "C12", "warn", "to 500 ops/s");
     assert_eq!(limiter(&bound), "io-limit");
-    // A limit that is far away is said, and blamed for nothing.
+    // A limit that is far away is listed without being blamed.
     let free = held_to(1_000_000_000).unwrap();
     show(&free, "C12");
     assert_quiet(&free, "C12");
@@ -71,7 +71,7 @@ fn a_limit_of_io_is_named_where_it_binds() {
     assert_ne!(limiter(&free), "io-limit");
 }
 
-/// Protects: where a control group holds one side of a comparison, the page names that first, and not the read-ahead.
+/// Protects: if a control group throttles one side of a comparison, the page names that first, and not the read-ahead.
 #[test]
 fn a_comparison_names_the_limit_of_one_side_first() {
     let _alone = alone();
@@ -100,7 +100,7 @@ fn a_comparison_names_the_limit_of_one_side_first() {
     assert!(cause_at < flat.find("95 % CI").unwrap(), "before the table: {}", said.out);
 }
 
-/// Protects: what a quota of processor time gives is never taken for what the storage gives.
+/// Protects: the rate under a CPU quota is never taken for the storage's.
 #[test]
 fn a_quota_of_processor_time_is_named_where_it_binds() {
     let _alone = alone();
@@ -108,7 +108,7 @@ fn a_quota_of_processor_time_is_named_where_it_binds() {
         return;
     }
     let (mounted, home) = (Mounted::on(Loop::in_memory(256 * MIB), "ext4", ""), Home::new());
-    // From memory, so that nothing but the processor is needed.
+    // From memory, so that only the processor matters.
     home.file("limits.toml", &reading(64, "warm", 2));
     let held_to = |percent: u32| -> Result<Value, String> {
         let group = Group::new(Controller::Cpu)?.limit_cpu_percent(percent)?;
@@ -122,14 +122,14 @@ fn a_quota_of_processor_time_is_named_where_it_binds() {
     show(&bound, "C12");
     assert_found(&bound, "C12", "warn", "A control group limits the processors to 0.2 of");
     assert_eq!(limiter(&bound), "cpu-limit");
-    // More than any machine of these tests has.
+    // More than any test machine has.
     let free = held_to(1_000_000).unwrap();
     show(&free, "C12");
     assert_eq!(findings(&free, "C12", "pass").len(), 1, "{:#}", free["checks"]);
     assert_ne!(limiter(&free), "cpu-limit");
 }
 
-/// A group with so much memory, or a skip.
+/// Returns a group with this memory limit, or skips the test.
 fn with_memory(bytes: u64) -> Option<Group> {
     match Group::new(Controller::Memory).and_then(|group| group.limit_memory(bytes)) {
         Ok(group) => {
@@ -143,8 +143,8 @@ fn with_memory(bytes: u64) -> Option<Group> {
     }
 }
 
-/// Protects: a working set around what memory there is, where a few MiB change everything, is not measured in silence;
-/// and the memory of a control group counts, not the machine's.
+/// Protects: a working set near the size of memory, where a few MiB change everything, is reported; and the limit of a
+/// control group counts, not the machine's memory.
 #[test]
 fn a_working_set_around_the_memory_of_a_control_group_is_on_the_cliff() {
     let _alone = alone();
@@ -181,7 +181,7 @@ fn a_read_through_two_caches_is_told_alike_everywhere() {
     let result = group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).ran().json();
     show(&result, "A1");
     show(&result, "A7");
-    // Which cache answered how much depends on who else reads from this disk; that all say the same does not.
+    // The shares of the caches depend on other readers of this disk; that all parts agree does not.
     let notes = findings(&result, "A1", "note");
     let message = notes[0]["message"].as_str().unwrap();
     let rate = metric(&result, "read", "read.bw");
@@ -191,7 +191,7 @@ fn a_read_through_two_caches_is_told_alike_everywhere() {
         message.contains("from the page cache") && message.contains(&format!(", {said} from ")),
         "{rate}: {message}"
     );
-    // A7 speaks up from 10 % on.
+    // A7 reports from 10 % on.
     let below = findings(&result, "A7", "note");
     for finding in below {
         let below = finding["message"].as_str().unwrap();
@@ -203,7 +203,7 @@ fn a_read_through_two_caches_is_told_alike_everywhere() {
     }
 }
 
-/// Protects: buffers that do not fit into memory go to swap, and what is measured then is the swap.
+/// Protects: buffers that do not fit into memory are swapped, and the run then measures the swap.
 #[test]
 fn buffers_that_are_swapped_out_reject_the_run() {
     let _alone = alone();
@@ -229,14 +229,14 @@ fn buffers_that_are_swapped_out_reject_the_run() {
         show(&swapped, "C9");
         assert_found(&swapped, "C9", "fail", "of Plumb's own memory was");
     }
-    // Without swap, and with the memory that it needs.
+    // Without swap, and with enough memory.
     let Some(group) = with_memory(512 * MIB) else { return };
     let held = group.plumb(&home, &line).ran().json();
     show(&held, "C9");
     assert_eq!(findings(&held, "C9", "fail"), Vec::<&Value>::new());
 }
 
-/// Protects: what is to be warm is warm, though the cache is full of what was read over and over before.
+/// Protects: a warm file set is warm, even if the cache was full of frequently read data before.
 #[test]
 fn a_set_is_warm_though_the_cache_was_full_of_another() {
     let _alone = alone();
@@ -259,14 +259,14 @@ fn a_set_is_warm_though_the_cache_was_full_of_another() {
     show(&result, "A2");
     let short: Vec<&Value> = findings(&result, "A2", "note");
     assert!(short.iter().any(|finding| finding["phase"] == "large"), "256 MiB do not fit: {short:#?}");
-    // A page or two may have gone again: as good as all of it, and not half.
+    // A few pages may have been evicted again: nearly all of it must be there.
     let resident = |finding: &Value| finding["observed"].as_str().unwrap().split(' ').next().unwrap().parse::<f64>();
     for finding in short.iter().filter(|finding| finding["phase"] == "small") {
         assert!(resident(finding).is_ok_and(|percent| percent > 95.0), "{finding:#}");
     }
 }
 
-/// Protects: the end of the cache is found on the curve where it is, which is where the control group has it.
+/// Protects: the end of the cache on the curve is at the control group's limit.
 #[test]
 fn a_sweep_of_the_size_finds_the_end_of_the_cache() {
     const LIMIT: u64 = 160 * MIB;
@@ -275,7 +275,7 @@ fn a_sweep_of_the_size_finds_the_end_of_the_cache() {
         return;
     }
     let Some(group) = with_memory(LIMIT) else { return };
-    // The image is sparse; a sweep takes no more than a tenth of what is free.
+    // The image is sparse; a sweep takes at most a tenth of the free space.
     let (mounted, home) = (Mounted::on_loop("ext4", 8192 * MIB, ""), Home::new());
     let line = format!("sweep size=20M,40M,80M,160M,320M {} --time 500ms --json", mounted.as_str());
     let said: Said = group.plumb(&home, &line).ran();

@@ -1,4 +1,4 @@
-//! Loads that are not what they seem, on real file systems.
+//! Misleading loads, on real file systems.
 
 use crate::alone;
 use crate::common::disks::{Loop, Mounted};
@@ -16,7 +16,7 @@ fn streams(content: &str, workers: u32) -> String {
     )
 }
 
-/// Protects: zeros over a file system that compresses are never taken for the device's rate.
+/// Protects: zeros on a compressing file system are never taken for the device's rate.
 #[test]
 fn zeros_over_compression_are_called_so() {
     let _alone = alone();
@@ -35,7 +35,7 @@ fn zeros_over_compression_are_called_so() {
     assert_eq!(findings(&random, "A9", "warn").len(), 0, "{:#}", random["checks"]);
 }
 
-/// Protects: streams over the same bytes are not added up as if each had asked the device.
+/// Protects: streams over the same bytes are not added up as if each had reached the device.
 #[test]
 fn streams_over_the_same_bytes_are_called_so() {
     let _alone = alone();
@@ -48,7 +48,7 @@ fn streams_over_the_same_bytes_are_called_so() {
     assert_found(&result, "B7", "warn", "4 sequential workers covered the same bytes");
 }
 
-/// Writes durably over and over, until told to stop.
+/// Writes durably until told to stop.
 fn write_beside(path: &Path, stop: &AtomicBool) {
     let (mut file, block) = (std::fs::File::create(path).unwrap(), vec![0x5a; 1 << 20]);
     while !stop.load(Ordering::Relaxed) {
@@ -60,20 +60,21 @@ fn write_beside(path: &Path, stop: &AtomicBool) {
     }
 }
 
-/// Protects: small random reads beside another process's stream are not taken for the device's own.
+/// Protects: small random reads next to another process's stream are not taken for the device's own rate.
 #[test]
 fn another_process_on_the_device_is_seen() {
     let _alone = alone();
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
         return;
     }
-    // A loop device over memory has users as any other has.
+    // A loop device over memory can have other users too.
     for disk in [Loop::uncached(512 << 20), Loop::in_memory(512 << 20)] {
         is_seen_on(&Mounted::on(disk, "ext4", ""));
     }
 }
 
-/// Protects: what a file system adds to a log's writes is not taken for the I/O of a process that is busy on another disk.
+/// Protects: metadata that a file system adds to a log's writes is not attributed to a process that is busy on another
+/// disk.
 #[test]
 fn another_process_on_another_disk_is_not_seen_on_this_one() {
     let _alone = alone();
@@ -96,7 +97,7 @@ fn another_process_on_another_disk_is_not_seen_on_this_one() {
         stop.store(true, Ordering::Relaxed);
         said.json()
     });
-    // Each write of 4 KiB is followed by a commit of the journal: the device writes several times what it was given.
+    // A journal commit follows each write of 4 KiB: the device writes several times the given amount.
     let of_c1: Vec<&serde_json::Value> =
         result["checks"].as_array().unwrap().iter().filter(|check| check["code"] == "C1").collect();
     let is_hidden = |check: &&serde_json::Value| {
@@ -123,7 +124,7 @@ fn is_seen_on(mounted: &Mounted) {
         stop.store(true, Ordering::Relaxed);
         said
     });
-    // It is told while it happens, once.
+    // It is reported while it happens, once.
     let told: Vec<&str> = said.err.lines().filter(|line| line.contains("C1")).collect();
     eprintln!("{told:#?}");
     let at = |level: &str| told.iter().filter(|line| line.trim_start().starts_with(level)).count();

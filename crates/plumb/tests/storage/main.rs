@@ -1,6 +1,7 @@
-//! The real program on real storage: loop devices with each file system, memory, and the directory of the build.
+//! End-to-end tests on real storage: loop devices with each file system, memory, and the build's directory.
 //!
-//! Loop devices and mounts need root; without it these tests are skipped out loud. They measure, so one runs at a time.
+//! Loop devices and mounts need root; without it, these tests are skipped with a message. They measure, so one runs at
+//! a time.
 
 #![allow(clippy::disallowed_methods)] // tests write files
 
@@ -25,16 +26,16 @@ mod traps;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Held by each test: two that measure at once would disturb each other.
+/// Held by each test: two that measure at the same time would disturb each other.
 fn alone() -> MutexGuard<'static, ()> {
     static MEASURING: Mutex<()> = Mutex::new(());
     MEASURING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Checks that say that somebody else was at work, which a shared machine cannot promise not to be.
+/// Checks that report other programs' activity, which a shared machine cannot exclude.
 const OTHERS: &[&str] = &["C1", "C5"];
 
-/// Trusted, or rejected for no other reason than somebody else's work.
+/// Panics unless the result is trusted, or rejected only because of other programs.
 #[track_caller]
 fn trusted_but_for_others(said: &common::Said) -> serde_json::Value {
     let result = said.json();

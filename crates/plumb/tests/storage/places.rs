@@ -1,5 +1,5 @@
-//! Places that are not what their names say: devices in memory, partitions off their pages, file systems that are full or
-//! not finished, caches below caches; and quiet ones, on which nothing is to be said.
+//! Misleading targets: devices in memory, misaligned partitions, file systems that are full or unfinished, nested
+//! caches; and quiet ones, for which nothing must be reported.
 
 use crate::common::disks::{Loop, Mounted};
 use crate::common::{Home, assert_found, assert_no_test_data, assert_quiet, findings, flat, metric, needs, verdicts};
@@ -15,18 +15,18 @@ fn show(result: &Value, code: &str) {
     }
 }
 
-/// Reads of 4 KiB at random, round the page cache.
+/// Random direct reads of 4 KiB.
 const READING: &str = "name = \"place\"\n[target.data.file]\npath = \"data\"\nsize = \"4MiB\"\n[[phase]]\nname = \"read\"\n\
                        cache = \"direct\"\nstop.time = \"1s\"\n[[phase.workers]]\ntarget = \"data\"\n\
                        work.blocks.pattern = \"random\"\n";
 
-/// Runs [`READING`], in another size where that is said.
+/// Runs [`READING`], optionally with another size.
 fn read(home: &Home, place: &str, size: &str) -> Value {
     home.file("place.toml", &READING.replace("4MiB", size));
     home.plumb(&format!("run place.toml --at {place} --json")).ran().json()
 }
 
-/// Protects: a loop device is no device where its image is memory, however many file systems lie between.
+/// Protects: a loop device whose image is in memory does not count as a device, through any number of file systems.
 #[test]
 fn a_loop_device_in_memory_is_no_device() {
     let _alone = alone();
@@ -54,14 +54,14 @@ fn a_loop_device_in_memory_is_no_device() {
     );
     let result = home.plumb("run bare.toml --json").ran().json();
     assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
-    // And one on a disk is one.
+    // A loop device on a disk counts as one.
     let disk = Mounted::on_loop("ext4", 256 * MIB, "");
     let result = read(&home, disk.as_str(), "16MiB");
     assert_quiet(&result, "A1");
     assert_eq!(metric(&result, "read", "read.iops")["tier"], "device");
 }
 
-/// Protects: a loop device stands on memory also where its image has no name any more.
+/// Protects: a loop device is recognised as memory even if its image has been deleted.
 #[test]
 fn a_loop_device_over_a_deleted_image_in_memory_is_no_device() {
     let _alone = alone();
@@ -76,7 +76,7 @@ fn a_loop_device_over_a_deleted_image_in_memory_is_no_device() {
     home.plumb(&format!("check {}", mounted.as_str())).ran().says(&["in memory: tmpfs at /dev/shm"]);
 }
 
-/// Protects: what a run would find or be refused for, `plumb check` says before.
+/// Protects: `plumb check` reports in advance what a run would find or be refused for.
 #[test]
 fn a_check_says_what_a_run_would_find() {
     let _alone = alone();
@@ -85,14 +85,14 @@ fn a_check_says_what_a_run_would_find() {
     }
     let home = Home::new();
     let check = |path: &str| home.plumb(&format!("check {path} --json")).ran().json();
-    // The cache of a loop device's image, which direct reads meet.
+    // The cache of a loop device's image, which serves direct reads.
     let cached = Mounted::on(Loop::new(128 * MIB), "ext4", "");
     let foretold = check(cached.as_str());
     assert_found(&foretold, "A7", "warn", "is cached");
     assert!(foretold["refused"].is_null(), "{foretold:#}");
     let direct = Mounted::on_loop("ext4", 128 * MIB, "");
     assert_quiet(&check(direct.as_str()), "A7");
-    // A device that is mounted, and a file system that is read-only.
+    // A mounted device, and a read-only file system.
     let refused = |path: &str| check(path)["refused"].as_str().unwrap_or_default().to_owned();
     let device = refused(direct.disk.as_ref().unwrap().device());
     assert!(device.contains("is mounted"), "{device}");
@@ -103,7 +103,7 @@ fn a_check_says_what_a_run_would_find() {
     home.plumb(&format!("run place.toml --at {}", direct.as_str())).expect(5);
 }
 
-/// Protects: compression below the files is said before a run.
+/// Protects: compression is reported before a run.
 #[test]
 fn a_check_names_compression() {
     let _alone = alone();
@@ -115,7 +115,7 @@ fn a_check_names_compression() {
     assert_found(&result, "A9", "note", "compress=zstd");
 }
 
-/// Protects: blocks that lie over two pages each are not measured in silence.
+/// Protects: misaligned blocks that span two pages are reported.
 #[test]
 fn partitions_and_loop_devices_that_lie_across_pages_are_called_so() {
     let _alone = alone();
@@ -140,7 +140,7 @@ fn partitions_and_loop_devices_that_lie_across_pages_are_called_so() {
     assert_eq!(findings(&look(Loop::from_byte(128 * MIB, MIB)), "B8", "pass").len(), 1);
 }
 
-/// Protects: what a full file system gives is said to be that.
+/// Protects: results from a full file system are labelled.
 #[test]
 fn a_nearly_full_file_system_is_graded() {
     let _alone = alone();
@@ -148,7 +148,7 @@ fn a_nearly_full_file_system_is_graded() {
         return;
     }
     let (mounted, home) = (Mounted::on_loop("ext4", 256 * MIB, ""), Home::new());
-    // Something to read that is there already, since nothing may be written to a file system as full as this.
+    // Something to read that exists already, because the guard permits no writes to such a full file system.
     let there = mounted.path().join("there");
     std::fs::write(&there, vec![0x5a; 4 << 20]).unwrap();
     let text =
@@ -167,7 +167,7 @@ fn a_nearly_full_file_system_is_graded() {
         result
     };
     assert_found(&leave(3), "D1", "fail", "Only 3");
-    // Nothing is written to it, and why is said.
+    // Nothing is written to it, and the reason is printed.
     home.file("place.toml", READING);
     home.plumb(&format!("run place.toml --at {}", mounted.as_str())).expect(5).complains(&["less than 5 %"]);
     let check = home.plumb(&format!("check {} --json", mounted.as_str())).expect(3).json();
@@ -178,7 +178,7 @@ fn a_nearly_full_file_system_is_graded() {
     assert_eq!(findings(&leave(30), "D1", "pass").len(), 1);
 }
 
-/// Protects: the kernel's zeroing of a fresh ext4 is not measured as if it were the load's.
+/// Protects: the kernel's zeroing of a fresh ext4 is not measured as if it were part of the load.
 #[test]
 fn an_ext4_whose_inode_tables_are_not_done_rejects_the_run() {
     let _alone = alone();
@@ -193,14 +193,14 @@ fn an_ext4_whose_inode_tables_are_not_done_rejects_the_run() {
         assert_found(&result, "C3", "fail", "still zeroing inode tables of loop");
         assert_eq!(result["verdict"], "reject");
     }
-    // The thread may live on for somebody else's.
+    // The thread may still run for another file system.
     let done = Mounted::on_loop("ext4", 1024 * MIB, "");
     let result = read(&home, done.as_str(), "4MiB");
     show(&result, "C3");
     assert_eq!(findings(&result, "C3", "fail"), Vec::<&Value>::new());
 }
 
-/// Protects: a cold file set is cold below the file system as well, where a loop device's image has pages of its own.
+/// Protects: a cold file set is cold below the file system as well, if a loop device's image is cached.
 #[test]
 fn a_cold_file_set_on_a_loop_device_comes_from_the_device() {
     let _alone = alone();
@@ -224,7 +224,7 @@ fn a_cold_file_set_on_a_loop_device_comes_from_the_device() {
     assert_no_test_data(mounted.path());
 }
 
-/// Protects: a run with nothing wrong is not talked down. A short one is noted to be short, and no more.
+/// Protects: a clean run is not criticised. A short one is noted to be short, and no more.
 #[test]
 fn a_quiet_run_of_five_seconds_is_not_warned_of_its_series() {
     let _alone = alone();
@@ -243,7 +243,7 @@ fn a_quiet_run_of_five_seconds_is_not_warned_of_its_series() {
     }
 }
 
-/// Protects: when Plumb has ended, nothing of it holds the place any more: a script may unmount it at once.
+/// Protects: after Plumb has ended, it keeps nothing open: a script can unmount the target at once.
 #[test]
 fn a_place_can_be_unmounted_as_soon_as_plumb_has_ended() {
     let _alone = alone();
@@ -259,7 +259,7 @@ fn a_place_can_be_unmounted_as_soon_as_plumb_has_ended() {
     }
 }
 
-/// Protects: a floor that was measured at a place is found again there, and shown beside what it bounds.
+/// Protects: a noise floor measured at a target is found again there, and shown next to the result that it limits.
 #[test]
 fn a_noise_floor_is_shown_by_the_next_comparison_there() {
     let _alone = alone();
@@ -278,7 +278,7 @@ fn a_noise_floor_is_shown_by_the_next_comparison_there() {
     assert!(floors.iter().all(|floor| floor["floor"].as_f64().unwrap() > 0.0), "{floors:#?}");
     let compare = |more: &str| home.plumb(&format!("compare {place} {place} --budget 8s {more}")).ran();
     let comparison = compare(more).json();
-    // On a busy machine the time may be over before there are blocks to scale a floor to.
+    // On a busy machine, the time may be over before there are enough blocks to scale a floor to.
     let contrasts = comparison["contrasts"].as_array().unwrap().iter();
     for contrast in contrasts.filter(|contrast| contrast["blocks"].as_u64().is_some_and(|blocks| blocks > 1)) {
         if !floors.iter().any(|floor| floor["metric"] == contrast["metric"]) {
@@ -293,7 +293,7 @@ fn a_noise_floor_is_shown_by_the_next_comparison_there() {
     }
     let page = compare(more.trim_end_matches("--json"));
     assert!(flat(&page.out).contains("noise floor"), "{}", page.out);
-    // A place without a floor shows none.
+    // A target without a floor shows none.
     let other = Mounted::on(Loop::in_memory(512 * MIB), "ext4", "");
     let elsewhere = home.plumb(&format!("compare {0} {0} --budget 4s {more}", other.as_str())).ran().json();
     assert!(!verdicts(&elsewhere).is_empty());

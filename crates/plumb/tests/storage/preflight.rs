@@ -1,10 +1,10 @@
-//! Studies on real loop devices are tried before their first run, and leave nothing.
+//! Studies on real loop devices are tried before their first run, and leave nothing behind.
 
 use super::alone;
 use crate::common::disks::system;
 use crate::common::{Home, needs};
 
-/// Two file systems on a loop device; the data of the large workload do not fit.
+/// Returns a study with two file systems on a loop device; the large workload does not fit.
 fn study(home: &Home, size: &str, mount_options: &str) -> String {
     let dir = home.work().join("images");
     std::fs::create_dir_all(&dir).unwrap();
@@ -48,7 +48,7 @@ metrics = ["device.written-bytes"]
     )
 }
 
-/// Loop devices over images of this test, and what is mounted in its directory.
+/// Returns loop devices over images of this test, and mounts in its directory.
 fn left(home: &Home) -> usize {
     let dir = home.work().to_str().unwrap().to_owned();
     let loops = system("losetup", &["--list", "--noheadings", "--output", "BACK-FILE"]);
@@ -70,18 +70,18 @@ fn root_each_provisioning_is_built_once_and_taken_down() {
     home.file("good.toml", &study(&home, "8MiB", ""));
     home.plumb("study plan good.toml --check").expect(0).says(&["2 plots built and taken down", "No problem found."]);
     assert_eq!(left(&home), 0);
-    // A gibibyte on 64 MiB: 36 runs failed of it in the review, one after another.
+    // A gibibyte on 64 MiB: in the review, 36 runs failed of it, one after another.
     home.file("large.toml", &study(&home, "1GiB", ""));
     let said = home.plumb("study run large.toml").expect(2);
     said.complains(&["1 problem found before the first run", "its data need 1GiB", "has 64MiB", "`--no-check`"]);
-    // Only the kernel knows which options its file systems take.
+    // Only the kernel knows the options of its file systems.
     home.file("options.toml", &study(&home, "8MiB", "\"no_such_option\""));
     let said = home.plumb("study plan options.toml --check").expect(2);
     said.complains(&["local: step 2 (mkfs): `mount -t ext4 -o no_such_option", "mount -t ext2"]);
     assert_eq!(left(&home), 0);
 }
 
-/// What is only found by building ends the study at its second time, in one message, with the way to go on.
+/// An error that only building reveals ends the study at its second occurrence, with one message and the way to resume.
 #[test]
 fn root_a_failure_that_comes_again_ends_the_study() {
     if !here() {
@@ -101,7 +101,7 @@ fn root_a_failure_that_comes_again_ends_the_study() {
     assert_eq!(left(&home), 0);
 }
 
-/// What devices did for a run's data is no part of what they did for its work: reading what was laid out writes nothing.
+/// I/O while preparing a run's data does not count as I/O of its work: reading prepared files writes nothing.
 #[test]
 fn root_counts_are_those_of_the_work() {
     if !here() {
@@ -129,7 +129,7 @@ fn root_counts_are_those_of_the_work() {
     for disk in disks {
         let of = |key: &str| disk[key]["mean"].as_f64().unwrap_or_else(|| panic!("{key}: {disk:#}"));
         assert!((1_048_576.0..1_200_000.0).contains(&of("read_bytes")), "{disk:#}");
-        // The times of files, at most, and not the 16 MiB that are read.
+        // At most the times of files, and not the 16 MiB that are read.
         assert!(of("written_bytes") < 1_000_000.0, "{disk:#}");
     }
 }

@@ -1,5 +1,5 @@
-//! Command lines as they stand in published comparisons, typed into a shell in which the tools are Plumb, at reduced size, on an
-//! ext4: each does what it says, or says why not, and the verdict beside it is the right one.
+//! Command lines from published comparisons, typed into a shell in which the tools are Plumb, at reduced size, on an
+//! ext4. Each does what it says, or gives the reason, and its verdict is right.
 
 use crate::alone;
 use crate::common::disks::Mounted;
@@ -12,13 +12,13 @@ const MIB: u64 = 1 << 20;
 /// The names under which Plumb is called.
 const TOOLS: [&str; 5] = ["dd", "iozone", "bonnie++", "bon_csv2html", "postmark"];
 
-/// A command line, and what is to come of it.
+/// A command line and its expected outcome.
 struct Published {
     line: &'static str,
     code: i32,
-    /// On standard error.
+    /// Texts on standard error.
     complains: &'static [&'static str],
-    /// Phase, number and the tier that is right: what was read a moment after it was written is the cache's.
+    /// Phase, metric and the right tier: data read right after it was written comes from the cache.
     tiers: &'static [(&'static str, &'static str, &'static str)],
 }
 
@@ -41,7 +41,7 @@ const LINES: &[Published] = &[
         complains: &["Using uid:0, gid:0."],
         tiers: &[("get-block", "read.bw", "cache")],
     },
-    // Half of what this machine's memory asks for: Bonnie++ refuses it, and so does this.
+    // Half of this machine's memory: Bonnie++ refuses it, and so does Plumb.
     Published {
         line: "bonnie++ -s 64 -u root",
         code: 1,
@@ -85,7 +85,7 @@ const LINES: &[Published] = &[
         complains: &["1000+0 records out"],
         tiers: &[("copy", "write.bw", "cache")],
     },
-    // As published, over the device that the file system in use lies on.
+    // As published, on the device under the file system in use.
     Published {
         line: "dd if=/dev/zero of=$DEVICE bs=1M count=1 oflag=dsync",
         code: 1,
@@ -100,7 +100,7 @@ const LINES: &[Published] = &[
     },
 ];
 
-/// A shell in the file system's directory, in which the tools are Plumb.
+/// Runs a shell in the file system's directory, in which the tools are Plumb.
 fn shell(home: &Home, tools: &Path, mounted: &Mounted, line: &str) -> Said {
     let plumb = home.command([""]);
     let mut command = Command::new("bash");

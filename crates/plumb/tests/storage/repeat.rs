@@ -1,4 +1,4 @@
-//! Loads that are repeated, on real storage.
+//! Repeated loads on real storage.
 
 use crate::alone;
 use crate::common::disks::Mounted;
@@ -6,8 +6,8 @@ use crate::common::{Home, needs};
 
 const MIB: u64 = 1 << 20;
 
-/// Protects: every named load of SNIA's method runs end to end on ext4, says whether it was steady, and leaves nothing behind. Whether it
-/// becomes steady is up to the machine and to whoever else works on it.
+/// Protects: every named load of SNIA's method runs end to end on ext4, says whether it was steady, and leaves nothing
+/// behind. Whether it becomes steady depends on the machine and its other users.
 #[test]
 fn rounds_run_on_a_real_file_system() {
     let _alone = alone();
@@ -39,7 +39,7 @@ fn rounds_run_on_a_real_file_system() {
     nothing_is_left(&mounted);
 }
 
-/// Protects: stamped writes are read back and found whole on a real file system.
+/// Protects: stamped writes are read back intact on a real file system.
 #[test]
 fn what_was_written_persists() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! A target that is slower is found slower, and why is said.
+//! A slower target is found to be slower, with the reason.
 
 use crate::alone;
 use crate::common::disks::{Loop, Mounted};
@@ -42,7 +42,7 @@ fn a_throttled_device_is_found_slower() {
     assert!(rate["hi"].as_f64().unwrap() < 0.95);
     let had = rate["candidate_value"].as_f64().unwrap();
     assert!(had < 1000.0, "500 a second are allowed, and {had} were had");
-    // Turned round, the other one is faster.
+    // Swapped, the other one is faster.
     assert_eq!(contrast(&compare(&held, &free), "read.iops")["verdict"], "faster");
 }
 
@@ -57,17 +57,17 @@ fn a_journal_of_data_and_synchronous_writes_are_found_slower() {
     let slow = Mounted::on(Loop::in_memory(1024 * MIB), "ext4", "data=journal,sync");
     let home = Home::new();
     let (a, b) = (plain.as_str(), slow.as_str());
-    // Streams leave dirty pages to the run after them, which E15 finds; files that are created one by one do not.
+    // Streams leave dirty pages to the next run, which E15 finds; files that are created one by one do not.
     let line = format!("compare {a} {b} --for small-files --budget 90s --time 1s --size 64MiB");
     let comparison = home.plumb(&format!("{line} --json")).json();
     eprintln!("{}\n{:#}", comparison["verdict_note"], comparison["differences"]);
-    // In what they differ is named.
+    // The difference between them is named.
     let differences = comparison["differences"].as_array().unwrap();
     assert!(differences.iter().any(|one| one["fact"].as_str().unwrap().contains("options")), "{differences:#?}");
     assert!(
         differences.iter().any(|one| one["factor"] == "mount" && one["candidate"] == "journal"),
         "{differences:#?}"
     );
-    // A tenth of the speed is plain on any machine.
+    // A tenth of the speed is obvious on any machine.
     assert_eq!(contrast(&comparison, "create.ops")["verdict"], "slower", "{comparison:#}");
 }

@@ -1,11 +1,11 @@
-//! The four traps of storage benchmarks, each called what it is.
+//! The four traps of storage benchmarks, each identified correctly.
 
 use crate::alone;
 use crate::common::disks::Mounted;
 use crate::common::{Home, assert_found, findings, metric, needs};
 use std::path::Path;
 
-/// Reads 64 MiB once, in 1 MiB requests.
+/// Returns a read of 64 MiB, once, in 1 MiB requests.
 fn reading(prepare: &str, cache: &str) -> String {
     format!(
         "name = \"trap\"\n[target.data.file]\npath = \"data\"\nsize = \"64MiB\"\nprepare = \"{prepare}\"\n[[phase]]\n\
@@ -13,7 +13,7 @@ fn reading(prepare: &str, cache: &str) -> String {
     )
 }
 
-/// Writes 64 MiB once, in 1 MiB requests.
+/// Returns a write of 64 MiB, once, in 1 MiB requests.
 fn writing(end: &str) -> String {
     format!(
         "name = \"trap\"\n[target.data.file]\npath = \"data\"\nsize = \"64MiB\"\nprepare = \"nothing\"\n[[phase]]\n\
@@ -31,7 +31,7 @@ fn all_traps(path: &Path) {
     let tier =
         |result: &serde_json::Value, name: &str| metric(result, "trap", name)["tier"].as_str().unwrap().to_owned();
 
-    // A hole and a block that was never written, read round the cache: fast, and nothing.
+    // Direct reads of a hole and of a block that was never written: fast, but meaningless.
     for (prepare, called) in [("sparse", "holes"), ("allocate", "never written")] {
         for cache in ["direct", "cold"] {
             let said = run(&reading(prepare, cache)).expect(3);
@@ -42,25 +42,25 @@ fn all_traps(path: &Path) {
         }
     }
 
-    // A cached read is the cache's rate, and no fault where it was asked for.
+    // A cached read is at the cache's rate, which is fine if it was requested.
     let warm = run(&reading("write", "warm")).json();
     assert_eq!(tier(&warm, "read.bw"), "cache");
     assert_eq!(findings(&warm, "A1", "fail").len(), 0);
     assert_found(&warm, "A1", "note", "of the bytes read came from");
-    // As it happens to be: just written, so in memory.
+    // Without preparation: just written, so in memory.
     let as_is = run(&reading("write", "as-is")).json();
     assert_eq!(tier(&as_is, "read.bw"), "cache");
     assert_found(&as_is, "A1", "note", "of the bytes read came from");
-    // Twice over a cold file: the second time it is in memory, and a cold read was asked for.
+    // Two passes over a cold file: the second one is served from memory, although a cold read was requested.
     let twice = run(&format!("{}limit.passes = 4\n", reading("write", "cold"))).expect(3).json();
     assert_found(&twice, "A1", "fail", "despite `cache = \"cold\"`");
     assert_ne!(tier(&twice, "read.bw"), "device");
-    // Really cold, it is the device's.
+    // Really cold, it is at the device's rate.
     let cold = run(&reading("write", "cold")).json();
     assert_eq!(findings(&cold, "A1", "fail").len() + findings(&cold, "A4", "fail").len(), 0, "{:#}", cold["checks"]);
     assert_eq!(tier(&cold, "read.bw"), "device");
 
-    // A write that nobody waited for.
+    // A write that is not waited for.
     let outside = run(&writing("end = { flush = \"fsync\", clock = \"outside\" }")).expect(3).json();
     assert_found(&outside, "A3", "fail", "still in memory when the clock stopped");
     assert_ne!(tier(&outside, "write.bw"), "device");

@@ -11,7 +11,6 @@ const CHUNK_SIZE: usize = 6;
 const NUM_FILES: usize = 21;
 const FILE_CHUNK_SIZE: usize = 25;
 
-/// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Word,
@@ -29,7 +28,7 @@ fn holds(column: usize) -> Holds {
     }
 }
 
-/// The page of all lines of values.
+/// Formats the page of all lines of values.
 pub fn page(lines: &str) -> PrintedRun {
     let mut printed = PrintedRun::default();
     let mut rows: Vec<Row> = Vec::new();
@@ -67,7 +66,7 @@ fn usual_mark(column: usize) -> Option<String> {
 
 struct Row {
     columns: Vec<String>,
-    /// What is in the tag of a cell.
+    /// Attributes of a cell's tag.
     marks: [Option<String>; COLUMNS],
 }
 
@@ -76,7 +75,7 @@ impl Row {
         self.columns.get(column).map_or("", String::as_str)
     }
 
-    /// By what a column is ranked; 0 where there is nothing.
+    /// Returns the value by which a column is ranked; 0 if it is empty.
     fn rank(&self, column: usize) -> f64 {
         let number = leading_number(self.value(column));
         match holds(column) {
@@ -100,7 +99,7 @@ impl Row {
     fn cell(&self, column: usize, extra: &str) -> String {
         let value = match column {
             11 | 13 | 17 if self.columns.len() > column => {
-                // KiB/s, of which MiB/s are shown.
+                // The value is in KiB/s and shown in MiB/s.
                 let kib = leading_number(self.value(column)).unwrap_or(0.0) as i64;
                 ((kib + 512) / 1024).to_string()
             }
@@ -115,21 +114,21 @@ impl Row {
     }
 }
 
-/// Green for the best of a column, red for its worst, where there are several.
+/// Colours the best of a column green and the worst red, if there are several.
 fn colour(rows: &mut [Row], column: usize) {
     let kind = holds(column);
     let ranks: Vec<f64> = rows.iter().map(|row| row.rank(column)).collect();
-    let mut told: Vec<f64> = ranks.iter().copied().filter(|&rank| rank != 0.0).collect();
-    told.sort_unstable_by(f64::total_cmp);
-    told.dedup();
+    let mut values: Vec<f64> = ranks.iter().copied().filter(|&rank| rank != 0.0).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
     let wide = (kind == Holds::Latency).then(|| "colspan=\"2\"".to_owned());
-    let (Some(&least), Some(&most), true) = (told.first(), told.last(), told.len() > 1) else {
+    let (Some(&least), Some(&most), true) = (values.first(), values.last(), values.len() > 1) else {
         if wide.is_some() {
             rows.iter_mut().for_each(|row| row.marks[column].clone_from(&wide));
         }
         return;
     };
-    // Small differences do not get the whole range of colours.
+    // Small differences do not use the whole range of colours.
     let stretch = (2.0 / (most / least)).sqrt().max(1.0);
     let (least, most) = (least / stretch, most * stretch);
     for (row, rank) in rows.iter_mut().zip(ranks) {
@@ -146,7 +145,7 @@ fn colour(rows: &mut [Row], column: usize) {
     }
 }
 
-/// Which of the columns that are often empty are shown.
+/// Flags of the optional columns to show.
 struct Shown {
     concurrency: bool,
     chunk: bool,
@@ -241,7 +240,7 @@ impl Shown {
     }
 }
 
-/// The number at the beginning of a field.
+/// Parses the number at the start of a field.
 pub(super) fn leading_number(text: &str) -> Option<f64> {
     let end = text.find(|digit: char| !digit.is_ascii_digit() && digit != '.').unwrap_or(text.len());
     text[..end].parse().ok()

@@ -1,33 +1,21 @@
-//! Splits a command line as the C library's getopt does, over lexopt.
+//! Splits a command line like the C library's getopt, using lexopt.
 
 use super::refusal::Refusal;
 use lexopt::{Arg, Parser};
 use plumb_tools::options::text;
 
-/// What the C library says of a letter.
+/// The C library's complaints about an option letter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WordError {
-    /// Unknown option letter.
     #[error("{called}: invalid option -- '{letter}'\n")]
-    Unknown {
-        /// The program.
-        called: String,
-        /// The letter.
-        letter: char,
-    },
-    /// Its value is missing.
+    Unknown { called: String, letter: char },
     #[error("{called}: option requires an argument -- '{letter}'\n")]
-    NoValue {
-        /// The program.
-        called: String,
-        /// The letter.
-        letter: char,
-    },
+    NoValue { called: String, letter: char },
 }
 
-/// Options of one letter. Source: getopt(3), with its `:` and `::`.
+/// Options with one letter. Source: getopt(3), with its `:` and `::`.
 ///
-/// The string of letters is the tool's own and differs from version to version, so there is no table of options.
+/// The string of letters belongs to the tool and differs between versions, so there is no table of options.
 pub(super) struct Options<'a> {
     called: &'a str,
     letters: &'a str,
@@ -36,19 +24,19 @@ pub(super) struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// For the program named `called`.
+    /// Creates a parser for the program named `called`.
     pub(super) fn new(called: &'a str, letters: &'a str, words: &[String]) -> Options<'a> {
         let mut parser = Parser::from_args(words.to_vec());
         parser.set_short_equals(false);
         Options { called, letters, parser, operands: Vec::new() }
     }
 
-    /// The next letter with its value; an error for an unknown letter or a missing value.
+    /// Returns the next letter with its value; an error for an unknown letter or a missing value.
     pub(super) fn next(&mut self) -> Option<Result<(char, Option<String>), WordError>> {
         let letter = loop {
             match self.parser.next().ok()?? {
                 Arg::Short(letter) => break letter,
-                // getopt(3) sees the letter `-`.
+                // getopt(3) reads this as the letter `-`.
                 Arg::Long(_) => break '-',
                 Arg::Value(operand) => self.operands.push(text(operand)),
             }
@@ -60,7 +48,7 @@ impl<'a> Options<'a> {
         let colons = self.letters[at + 1..].chars().take_while(|&next| next == ':').count();
         let value = match colons {
             0 => None,
-            // What is optional is attached.
+            // An optional value must be attached.
             2 => self.parser.optional_value(),
             _ => match self.parser.value() {
                 Ok(value) => Some(value),
@@ -70,22 +58,22 @@ impl<'a> Options<'a> {
         Some(Ok((letter, value.map(text))))
     }
 
-    /// Arguments that are not options, as far as read.
+    /// Returns the arguments read so far that are not options.
     pub(super) fn operands(&self) -> &[String] {
         &self.operands
     }
 }
 
-/// What stands between colons, empty pieces left out; the last of `most` is all the rest. Source: strtok(3).
-pub(super) fn fields(said: &str, most: usize) -> Vec<&str> {
+/// Splits at colons and skips empty pieces; the last of `most` pieces contains the rest. Source: strtok(3).
+pub(super) fn fields(text: &str, most: usize) -> Vec<&str> {
     let mut found = Vec::new();
-    let mut rest = said;
+    let mut rest = text;
     while found.len() + 1 < most {
         rest = rest.trim_start_matches(':');
         match rest.split_once(':') {
-            Some((field, behind)) => {
+            Some((field, after)) => {
                 found.push(field);
-                rest = behind;
+                rest = after;
             }
             None => break,
         }
@@ -96,30 +84,30 @@ pub(super) fn fields(said: &str, most: usize) -> Vec<&str> {
     found
 }
 
-/// The number at the beginning, where there is one.
-pub(super) fn leading(said: &str) -> Option<i64> {
-    let said = said.trim_start();
-    let (sign, digits) = match said.strip_prefix('-') {
+/// Returns the number at the start of the text, if any.
+pub(super) fn leading(text: &str) -> Option<i64> {
+    let text = text.trim_start();
+    let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
-        None => (1, said.strip_prefix('+').unwrap_or(said)),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     let end = digits.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(digits.len());
     let digits = &digits[..end];
-    // More digits than a number holds are as many as it holds.
+    // A number with too many digits is limited to the maximum.
     (end > 0).then(|| sign * digits.parse::<i64>().unwrap_or(i64::MAX >> 24).min(i64::MAX >> 24))
 }
 
-/// The number at the beginning, 0 if there is none. Source: atoi(3).
-pub(super) fn number(said: &str) -> i64 {
-    leading(said).unwrap_or(0)
+/// Returns the number at the start of the text, or 0. Source: atoi(3).
+pub(super) fn number(text: &str) -> i64 {
+    leading(text).unwrap_or(0)
 }
 
-/// A number with one of these units after it, each 1024 of the one before.
-pub(super) fn sized(said: &str, units: &str) -> i64 {
-    let last = said.chars().last().map(|last| last.to_ascii_lowercase());
+/// Parses a number with one of these units after it. Each unit is 1024 times the previous one.
+pub(super) fn sized(text: &str, units: &str) -> i64 {
+    let last = text.chars().last().map(|last| last.to_ascii_lowercase());
     let unit = last.and_then(|last| units.chars().position(|unit| unit == last));
     let factor = unit.map_or(1, |unit| 1i64 << (10 * (unit + 1)));
-    number(said).saturating_mul(factor)
+    number(text).saturating_mul(factor)
 }
 
 /// Removes Plumb's own `--compat=strict|true`; returns whether it is strict, and the other arguments.

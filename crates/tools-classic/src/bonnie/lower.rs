@@ -1,4 +1,4 @@
-//! Lowers the settings to phases: Bonnie++'s calls in its order, before, inside and after the timed part.
+//! Lowers the settings to phases: Bonnie++'s calls in its order, before, during and after the timed part.
 
 use super::random::NumberSource;
 use super::{BonnieSettings, Links, Test, Version};
@@ -18,7 +18,7 @@ const NAME_CHARACTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJK
 const EXTRA_CHARACTERS: u64 = 12;
 /// Every Nth seek writes its chunk back.
 const UPDATE_EVERY: u32 = 10;
-/// The wait before the seekers start, ns.
+/// Wait before the seekers start, in nanoseconds.
 const SEEKERS_SETTLE_NS: u64 = 3_000_000_000;
 const SEEKERS_SETTLE_103_NS: u64 = 5_000_000_000;
 
@@ -28,7 +28,8 @@ pub(super) const SEEKER: &str = "seeker-";
 /// The large file, and the directory of the small ones; they never exist at the same time.
 const LARGE: u32 = 0;
 
-/// One run's workload. `numbers` is drawn from as the tool draws; `pid` is in the names.
+/// Returns the workload of one run. Random values are taken from `numbers` in the tool's
+/// order; `pid` is part of the names.
 pub fn lower(settings: &BonnieSettings, pid: u32, numbers: &mut NumberSource) -> Workload {
     let mut names = vec![PathBuf::from(large_name(settings, pid))];
     let mut phases = Vec::new();
@@ -63,7 +64,7 @@ fn large_name(settings: &BonnieSettings, pid: u32) -> String {
 
 fn phase(test: Test, workers: Vec<WorkerGroup>) -> Phase {
     Phase {
-        // The steps do the flushing.
+        // The steps flush explicitly.
         end: End { flush: Flush::None, clock: ClockScope::Inside },
         ..Phase::new(test.phase(), workers)
     }
@@ -73,7 +74,7 @@ fn alone(test: Test, script: Program) -> Phase {
     phase(test, vec![group(script)])
 }
 
-/// A worker; if it fails, later tests lack what they need.
+/// Creates a worker. If it fails, later tests lack their input.
 fn group(script: Program) -> WorkerGroup {
     let when_done = WhenDone::RunIfFailed;
     WorkerGroup { when_done, ..WorkerGroup::new(TARGET, Work::Program(Box::new(script))) }
@@ -111,7 +112,7 @@ fn unlink() -> Step {
     Step::Unlink { file: Pick::Nth(LARGE), missing: MissingFile::Passes }
 }
 
-/// What is timed when closing a file: the flush before it, which 1.03 does only on request, and the close.
+/// Returns the timed steps of closing a file: the flush before it, which 1.03 does only on request, and the close.
 fn close(settings: &BonnieSettings, test: Test) -> Vec<Step> {
     let stream = settings.version == Version::V103 && matches!(test, Test::BytesOut | Test::BytesIn);
     let flushes = match settings.version {
@@ -163,7 +164,7 @@ fn large_file(settings: &BonnieSettings, numbers: &mut NumberSource, phases: &mu
     phases.push(seeks(settings, numbers));
 }
 
-/// Random chunks, by several seekers at once, each with its own open file.
+/// Returns the phase of random seeks: several seekers at once, each with its own open file.
 fn seeks(settings: &BonnieSettings, numbers: &mut NumberSource) -> Phase {
     let old = settings.version == Version::V103;
     let settle = Nanos(if old { SEEKERS_SETTLE_103_NS } else { SEEKERS_SETTLE_NS });
@@ -189,7 +190,7 @@ fn seeks(settings: &BonnieSettings, numbers: &mut NumberSource) -> Phase {
     });
     let mut workers: Vec<WorkerGroup> = workers.collect();
     if !old {
-        // The process that hands out tickets has the file open too, and flushes it once all are handed out.
+        // The process that distributes the tickets has the file open too, and flushes it after the last ticket.
         let script =
             Program { before: vec![open(settings, Test::Seeks, false)], ..Program::new(close(settings, Test::Seeks)) };
         workers.push(WorkerGroup { name: Some("parent".to_owned()), ..group(script) });
@@ -197,7 +198,7 @@ fn seeks(settings: &BonnieSettings, numbers: &mut NumberSource) -> Phase {
     phase(Test::Seeks, workers)
 }
 
-/// The chunks that each seeker seeks.
+/// Returns the chunks that each seeker seeks.
 fn dealt(settings: &BonnieSettings, numbers: &mut NumberSource) -> Vec<Vec<ListedRecord>> {
     let chunk = settings.large.chunk_bytes as u64;
     let chunks = settings.large.size_mib as u64 * ((1 << 20) / chunk);
@@ -231,9 +232,9 @@ fn dealt(settings: &BonnieSettings, numbers: &mut NumberSource) -> Vec<Vec<Liste
     dealt
 }
 
-/// How the small files are in their directories.
+/// Distribution of the small files over directories.
 struct Layout {
-    /// Numbers of the directories, where there are several, else of the one.
+    /// Numbers of the directories, or of the only one.
     directories: std::ops::Range<u32>,
     per_directory: u32,
     several: bool,
@@ -251,7 +252,7 @@ impl Layout {
         }
     }
 
-    /// Files of the directory at this position.
+    /// Returns the number of files in the directory at this position.
     fn files_in(&self, place: u32, files: u32) -> u32 {
         if !self.several {
             return files;
@@ -260,7 +261,7 @@ impl Layout {
     }
 }
 
-/// The names of a run's small files, and what is done to them.
+/// Returns the phases of a run's small files and appends their names.
 fn small_files(
     settings: &BonnieSettings,
     pid: u32,
@@ -323,7 +324,7 @@ fn file_name(
     if in_order { format!("{directory}{counted}{extra}") } else { format!("{directory}{extra}{counted}") }
 }
 
-/// Lengths of new files; they are drawn when the files are created.
+/// Returns the lengths of new files, which are drawn when the files are created.
 fn lengths(settings: &BonnieSettings, files: u32, numbers: &mut NumberSource) -> Vec<Bytes> {
     if settings.links().is_some() || settings.small.max_bytes == 0 {
         return Vec::new();
@@ -335,7 +336,7 @@ fn lengths(settings: &BonnieSettings, files: u32, numbers: &mut NumberSource) ->
     (0..files).map(|_| Bytes(settings.small.min_bytes as u64 + numbers.below(span + 1))).collect()
 }
 
-/// The tool's shuffle: each element is swapped with any other.
+/// Shuffles as the tool does: each element is swapped with any other.
 fn shuffle(order: &mut [u32], numbers: &mut NumberSource) {
     let count = order.len() as u64;
     for place in 0..order.len() {
@@ -405,7 +406,7 @@ impl Series<'_> {
         alone(test, Program { before, ..Program::new(steps) })
     }
 
-    /// Directory by directory, in the order in which each names its files.
+    /// Returns a phase that works through the directories, in the order in which each lists its files.
     fn by_listing(&self, test: Test, does: FileWork) -> Phase {
         let removes = does == FileWork::Remove;
         let mut steps = Vec::new();
@@ -445,7 +446,7 @@ impl Series<'_> {
     }
 }
 
-/// The kinds of op that determine a test's latency (their maximum); opening, flushing and closing do not.
+/// Returns the kinds of op that determine a test's latency (their maximum); opening, flushing and closing do not.
 pub(crate) fn own_kinds(test: Test) -> &'static [OpKind] {
     match test {
         Test::BytesOut | Test::BlocksOut => &[OpKind::Write],

@@ -1,4 +1,4 @@
-//! What Bonnie++ measures, and the versions that print it.
+//! The tests of Bonnie++, and the versions that print them.
 
 use super::settings::BonnieSettings;
 use strum::VariantArray;
@@ -6,17 +6,14 @@ use strum::VariantArray;
 /// A version of Bonnie++.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Version {
-    /// 1.03e.
     V103,
-    /// 1.97, which prints what 1.96 prints.
+    /// 1.97; 1.96 prints the same.
     V197,
-    /// 2.00a.
     #[default]
     V200,
 }
 
 impl Version {
-    /// The name it prints.
     pub fn name(self) -> &'static str {
         match self {
             Version::V103 => "1.03e",
@@ -25,7 +22,7 @@ impl Version {
         }
     }
 
-    /// The version in its CSV lines, if they have one.
+    /// Returns the version in its CSV lines, if they have one.
     pub fn format(self) -> &'static str {
         match self {
             Version::V103 => "",
@@ -47,37 +44,31 @@ impl Version {
 /// A test, in the order in which they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Test {
-    /// Single bytes out.
     BytesOut,
-    /// Chunks out.
     BlocksOut,
-    /// Chunks read, changed and written back.
+    /// Chunks are read, changed and written back.
     Rewrite,
-    /// Single bytes in.
     BytesIn,
-    /// Chunks in.
     BlocksIn,
-    /// Random chunks.
     Seeks,
-    /// Files made, names in order.
+    /// Files are created in the order of their names.
     CreateInOrder,
-    /// Files checked, as their directory names them.
+    /// Files are checked in directory order.
     StatInOrder,
-    /// Files removed, as their directory names them.
+    /// Files are removed in directory order.
     DeleteInOrder,
-    /// Files made, names without order.
+    /// Files are created with random names.
     CreateAtRandom,
-    /// Files checked in a shuffled order.
+    /// Files are checked in a shuffled order.
     StatAtRandom,
-    /// Files removed in a shuffled order.
+    /// Files are removed in a shuffled order.
     DeleteAtRandom,
 }
 
 impl Test {
-    /// All of them.
     pub const ALL: &[Test] = Test::VARIANTS;
 
-    /// The name of its phase.
+    /// Returns the name of its phase.
     pub fn phase(self) -> &'static str {
         match self {
             Test::BytesOut => "putc",
@@ -95,12 +86,12 @@ impl Test {
         }
     }
 
-    /// The test of a phase.
+    /// Returns the test of a phase.
     pub fn of_phase(name: &str) -> Option<Test> {
         Test::ALL.iter().copied().find(|test| test.phase() == name)
     }
 
-    /// The message on standard error at its start.
+    /// Returns the message on standard error at its start.
     pub fn beginning(self, version: Version) -> &'static str {
         match (self, version) {
             (Test::BytesOut, Version::V103) => "Writing with putc()...",
@@ -120,7 +111,7 @@ impl Test {
         }
     }
 
-    /// The message at its end.
+    /// Returns the message at its end.
     pub fn ending(self, settings: &BonnieSettings) -> String {
         match self {
             Test::Seeks => format!("{}\n", "done...".repeat(settings.large.seekers as usize)),

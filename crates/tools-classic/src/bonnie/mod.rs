@@ -1,10 +1,12 @@
 //! Bonnie++: turns its command line into a workload with exactly its calls, and results into its tables.
 //!
-//! 1. [`BonnieSettings::read`]: reads a command line as one of its versions does.
-//! 2. [`lower::lower`]: one phase for each of its twelve tests, with the names, sizes and positions that its generator draws.
-//! 3. [`print`]: its table and CSV lines; [`html`] and [`table`] are its own readers of CSV lines, and [`published`] is Plumb's.
+//! 1. [`BonnieSettings::read`]: parses a command line like the chosen version.
+//! 2. [`lower::lower`]: creates one phase for each of its twelve tests, with the names, sizes and positions that its
+//!    generator draws.
+//! 3. [`print`]: prints its table and CSV lines. [`html`] and [`table`] are the tool's own readers of CSV lines, and
+//!    [`published`] is Plumb's.
 //!
-//! Where version 2.00a prints wrong values, the correct ones are printed, unless [`BonnieSettings::is_exact`].
+//! Version 2.00a prints some wrong values. The correct ones are printed unless [`BonnieSettings::is_exact`].
 
 pub mod getc_putc;
 pub mod html;

@@ -1,35 +1,35 @@
-//! Results as Bonnie++ prints them: a table and a CSV line.
+//! Prints results like Bonnie++: a table and a CSV line.
 
 use super::lower::{SEEKER, own_kinds};
 use super::{BonnieSettings, Links, Test, Version};
 use plumb_result::PhaseMeasurement;
 use std::collections::BTreeMap;
 
-/// A test that took less is reported as `+++++`, s.
+/// A shorter test is printed as `+++++`, in seconds.
 const SHORTEST_S: f64 = 0.5;
 
 /// The result of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Took {
-    /// By the clock, s.
+    /// Wall time in seconds.
     pub elapsed_s: f64,
-    /// CPU time, s.
+    /// CPU time in seconds.
     pub cpu_s: f64,
-    /// The maximum latency, s.
+    /// Maximum latency in seconds.
     pub latency_s: f64,
 }
 
-/// The results of a run's tests, without skipped ones.
+/// Results of a run's tests, without skipped ones.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Results(BTreeMap<Test, Took>);
 
 impl Results {
-    /// Of what was measured of a test.
+    /// Adds the result of a measured test.
     pub fn add(&mut self, test: Test, settings: &BonnieSettings, measured: &PhaseMeasurement) {
         let longest = own_kinds(test).iter().filter_map(|kind| measured.ops.get(kind)?.service.max()).max();
         let of_records = measured.workers.iter().filter_map(|worker| worker.longest_record_ns).max();
         let cpu_ns = measured.cpu_user_ns + measured.cpu_system_ns;
-        // Each seeker thread is charged with the whole process.
+        // Each seeker thread is charged with the CPU time of the whole process.
         let charged = if settings.is_exact && test == Test::Seeks && settings.version != Version::V103 {
             settings.large.seekers as f64
         } else {
@@ -45,7 +45,7 @@ impl Results {
         );
     }
 
-    /// The result of a measured test.
+    /// Records the result of a test.
     pub fn set(&mut self, test: Test, took: Took) {
         self.0.insert(test, took);
     }
@@ -55,7 +55,7 @@ impl Results {
     }
 }
 
-/// From the first worker's start to the last one's end; for seeks, of the seekers only.
+/// Returns the time from the first worker's start to the last one's end; for seeks, only of the seekers.
 fn elapsed_ns(test: Test, measured: &PhaseMeasurement) -> u64 {
     let seekers = measured.workers.iter().filter(|worker| test == Test::Seeks && worker.name.starts_with(SEEKER));
     let spans: Vec<(u64, u64)> =
@@ -66,14 +66,13 @@ fn elapsed_ns(test: Test, measured: &PhaseMeasurement) -> u64 {
     }
 }
 
-/// The intended reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Table,
     Values,
 }
 
-/// Column names of a CSV line.
+/// Returns the column names of a CSV line.
 pub fn header(settings: &BonnieSettings) -> String {
     const TESTS: &str = "putc,putc_cpu,put_block,put_block_cpu,rewrite,rewrite_cpu,getc,getc_cpu,get_block,get_block_cpu,\
                          seeks,seeks_cpu";
@@ -92,7 +91,6 @@ pub fn header(settings: &BonnieSettings) -> String {
     )
 }
 
-/// The table.
 pub fn table(settings: &BonnieSettings, results: &Results) -> String {
     let mut text = String::new();
     if settings.large.size_mib > 0 {
@@ -147,7 +145,7 @@ fn small_head(settings: &BonnieSettings) -> String {
     )
 }
 
-/// A size with the unit that leaves no rest; a blank is not a unit.
+/// Formats a size with the largest unit that divides it; a blank is not a unit.
 fn size(mut size: i64, units: &str) -> String {
     let mut units = units.chars();
     let mut unit = units.next().unwrap_or(' ');
@@ -165,7 +163,7 @@ fn concurrency(settings: &BonnieSettings) -> i64 {
     if settings.is_exact { settings.concurrency } else { 1 }
 }
 
-/// The machine's name with the size after it, in 19 columns.
+/// Formats the machine's name followed by the size, in 19 columns.
 fn named_size(settings: &BonnieSettings) -> String {
     let chunk = |units| {
         if settings.large.chunk_bytes == 8192 { String::new() } else { size(settings.large.chunk_bytes, units) }
@@ -173,7 +171,7 @@ fn named_size(settings: &BonnieSettings) -> String {
     let sizes = match settings.version {
         Version::V200 => {
             let unless = |value: i64, usual: i64| if value == usual { String::new() } else { value.to_string() };
-            // The tool cuts the number of seekers off again.
+            // The tool truncates the number of seekers.
             let seekers = if settings.is_exact { String::new() } else { unless(settings.large.seekers, 5) };
             let parts = [
                 size(settings.large.size_mib, "MG"),
@@ -206,7 +204,7 @@ fn old_size(settings: &BonnieSettings) -> String {
     }
 }
 
-/// The small files in one field.
+/// Formats the small files in one field.
 fn files_text(settings: &BonnieSettings) -> String {
     let sizes = match settings.links() {
         Some(Links::Hard) => ":link".to_owned(),
@@ -219,7 +217,6 @@ fn files_text(settings: &BonnieSettings) -> String {
     format!("{}{sizes}{directories}", settings.small.files_ki)
 }
 
-/// The CSV line.
 pub fn values(settings: &BonnieSettings, results: &Results) -> String {
     let mut text = match settings.version {
         Version::V103 => settings.machine.name.clone(),
@@ -276,7 +273,7 @@ pub fn values(settings: &BonnieSettings, results: &Results) -> String {
     text
 }
 
-/// The small files in five columns.
+/// Formats the small files in five columns.
 fn files_values(settings: &BonnieSettings) -> String {
     let (most, least) = match settings.links() {
         Some(Links::Hard) => ("link".to_owned(), 0),
@@ -322,13 +319,13 @@ fn rate(settings: &BonnieSettings, test: Test, took: Took, form: Form) -> String
     }
     if test > Test::Seeks {
         let files = f64::from(settings.files());
-        // A double for an integer conversion in a format string: the last integer argument is printed instead.
-        let told = if settings.is_exact && settings.version == Version::V200 && form == Form::Table {
+        // The tool passes a double to an integer conversion, which prints the last integer argument instead.
+        let shown = if settings.is_exact && settings.version == Version::V200 && form == Form::Table {
             files
         } else {
             per_second(files)
         };
-        return (told as i64).to_string();
+        return (shown as i64).to_string();
     }
     let mib = if matches!(test, Test::BytesOut | Test::BytesIn) {
         settings.large.per_char_mib
@@ -342,7 +339,7 @@ fn rate(settings: &BonnieSettings, test: Test, took: Took, form: Form) -> String
     speed(kib)
 }
 
-/// KiB/s with the unit in which they fit into five columns.
+/// Formats KiB/s with a unit that fits into five columns.
 pub(super) fn speed(kib: f64) -> String {
     let mib = kib / 1024.0;
     if kib < 10_000.0 {

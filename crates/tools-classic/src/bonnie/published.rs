@@ -1,25 +1,24 @@
-//! Reads the numbers of Bonnie++'s CSV lines, from 1.03, and from 1.9x and later.
+//! Parses the numbers of Bonnie++'s CSV lines: 1.03, and 1.9x and later.
 
 use super::Test;
 use plumb_result::published::Unread;
 use plumb_result::{CellMetric, PublishedNumber, Unit};
 
-/// Where the parts of a line stand. Rates come in pairs with the use of processors.
+/// Positions of the fields in a line. Each rate is followed by its CPU usage.
 struct Layout {
-    /// How many fields it has.
+    /// Number of fields.
     fields: usize,
-    /// The machine's name.
     name: usize,
-    /// Fields of the file's size.
+    /// Fields with the file's size.
     size: std::ops::Range<usize>,
-    /// The first of six pairs: characters, blocks, seeks.
+    /// First of six pairs: characters, blocks, seeks.
     large: usize,
-    /// Fields that say which small files there were.
+    /// Fields that describe the small files.
     files: std::ops::Range<usize>,
 }
 
 impl Layout {
-    /// The first of six pairs: files.
+    /// Returns the first of six pairs for the small files.
     const fn small(&self) -> usize {
         self.files.end
     }
@@ -30,60 +29,61 @@ const LAYOUTS: [Layout; 3] = [
     Layout { fields: 27, name: 0, size: 1..2, large: 2, files: 14..15 },
     // 1.96 and 1.97; latencies follow.
     Layout { fields: 48, name: 2, size: 5..7, large: 7, files: 19..24 },
-    // From 1.98 on, with the number of seeks and of seekers.
+    // From 1.98 on, with the numbers of seeks and seekers.
     Layout { fields: 50, name: 2, size: 5..7, large: 9, files: 21..26 },
 ];
 
-/// A line with fewer fields is not a line of values, but text.
+/// A line with fewer fields is text, not a line of values.
 const FIELDS_MIN: usize = 20;
 
-/// What a CSV line says.
+/// The contents of a CSV line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedLine {
-    /// Its number in the text, from 1.
+    /// Line number in the text, from 1.
     pub line: usize,
-    /// The version that made it; 1.03 does not say.
+    /// Version of the tool; `None` for 1.03.
     pub version: Option<String>,
-    /// The machine's name.
     pub machine: String,
-    /// How many processes did each test; 1.03 does not say.
+    /// Number of processes per test; `None` for 1.03.
     pub concurrency: Option<String>,
-    /// The file's size, and the chunk's where it is another than usual: `256M:8192`.
+    /// Size of the file, followed by the chunk size if it is not the default: `256M:8192`.
     pub size: String,
-    /// The small files, as `-n` takes them: `8:4096:::8`.
+    /// The small files in the syntax of `-n`: `8:4096:::8`.
     pub files: String,
-    /// The tests that were made, in order.
+    /// The tests that ran, in order.
     pub tests: Vec<PublishedTest>,
 }
 
 /// A test of a CSV line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedTest {
-    /// Which.
     pub test: Test,
-    /// Its rate; none where it was too short to be measured, `+++++`.
+    /// `None` if the test was too short to be measured (`+++++`).
     pub rate: Option<PublishedNumber>,
-    /// Use of processors, in percent.
+    /// CPU usage in percent.
     pub cpu_percent: Option<f64>,
-    /// The longest call; 1.03 does not say.
+    /// Longest call in nanoseconds; `None` for 1.03.
     pub latency_max_ns: Option<f64>,
 }
 
-/// Reads the numbers of all CSV lines in a text; other lines, such as its tables, are skipped. `+++++`, which marks a
-/// test that was too short, is not a number. The maximum latencies after the rates are omitted.
+/// Parses the numbers of all CSV lines in a text. Other lines, such as tables, are skipped.
+///
+/// `+++++` marks a test that was too short and is not a number. The maximum latencies after the rates are omitted.
 ///
 /// # Errors
-/// A line that is not a whole one, or a text without any, with the place.
+///
+/// An incomplete line, or a text without any, with the place.
 pub fn published(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     let rates = published_lines(text)?.into_iter().flat_map(|line| line.tests).filter_map(|test| test.rate);
     let found: Vec<PublishedNumber> = rates.collect();
     if found.is_empty() { Err(nothing()) } else { Ok(found) }
 }
 
-/// Reads all CSV lines in a text; other lines, such as its tables, are skipped.
+/// Parses all CSV lines in a text. Other lines, such as tables, are skipped.
 ///
 /// # Errors
-/// A line that is not a whole one, or a text without any, with the place.
+///
+/// An incomplete line, or a text without any, with the place.
 pub fn published_lines(text: &str) -> Result<Vec<PublishedLine>, Unread> {
     let mut found = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -142,7 +142,7 @@ fn of_line(line: usize, fields: &[&str]) -> Result<PublishedLine, Unread> {
     Ok(found)
 }
 
-/// `141ms`, `91929us`, `2s`.
+/// Parses `141ms`, `91929us` or `2s`.
 fn latency_ns(text: &str) -> Option<f64> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[number.len()..] {
@@ -154,7 +154,7 @@ fn latency_ns(text: &str) -> Option<f64> {
     Some(number.parse::<u64>().ok()? as f64 * factor)
 }
 
-/// `8:16384:1024`: as the tool's own tables join what belongs together.
+/// Joins related fields like the tool's own tables: `8:16384:1024`.
 fn joined(fields: &[&str]) -> String {
     fields.join(":").trim_end_matches(':').to_owned()
 }
@@ -180,12 +180,12 @@ fn number(test: Test, printed: &str, conditions: String) -> Result<Option<Publis
 }
 
 impl Test {
-    /// Whether its rate is one of bytes.
+    /// Whether its rate is in bytes.
     pub fn moves_bytes(self) -> bool {
         self < Test::Seeks
     }
 
-    /// What its rate is a number of.
+    /// Returns the unit of its rate.
     pub fn kind(self) -> CellMetric {
         match self {
             Test::BytesOut => CellMetric::CharWrite,
@@ -215,15 +215,15 @@ mod tests {
                        7391,6,+++++,+++,7504,7,6742,6,+++++,+++,6150,8,141ms,91929us,97899us,93502us,88236us,156ms,\
                        94183us,78209us,96806us,94413us,90936us,92668us\n";
 
-    fn told(text: &str) -> Vec<(CellMetric, String, f64, String)> {
+    fn parse(text: &str) -> Vec<(CellMetric, String, f64, String)> {
         let numbers = published(text).unwrap_or_else(|unread| panic!("{unread}"));
         numbers.into_iter().map(|one| (one.kind, one.printed, one.value, one.conditions)).collect()
     }
 
-    // Protects: each number of a line is of the test that printed it, rates of bytes in KiB; `+++++` is none.
+    // Protects: each number is assigned to the test that printed it, byte rates are in KiB, and `+++++` has no number.
     #[test]
     fn lines_of_all_versions_are_read() {
-        let old = told(OLD);
+        let old = parse(OLD);
         let kinds: Vec<CellMetric> = old.iter().map(|one| one.0).collect();
         use CellMetric::*;
         assert_eq!(kinds, [CharWrite, CharRead, Create, Delete, RandomCreate, RandomDelete]);
@@ -233,8 +233,8 @@ mod tests {
         let of_files = (Create, "9094 /sec".to_owned(), 9094.0, "bonnie++ on golden, -n 8:4096:0/8".to_owned());
         assert_eq!(old[2], of_files);
 
-        // The text around a line is passed over, and so is its head.
-        let new = told(&format!("Version 2.00a, of a machine\nname,{OLD}{NEW}"));
+        // Text around a line is skipped, and so is its header.
+        let new = parse(&format!("Version 2.00a, of a machine\nname,{OLD}{NEW}"));
         let kinds: Vec<CellMetric> = new.iter().map(|one| one.0).collect();
         assert_eq!(
             kinds,
@@ -245,11 +245,11 @@ mod tests {
 
         // 1.96 has no number of seeks in its line.
         let older = NEW.replacen("1.98,2.00a", "1.96,1.96", 1).replacen(",8192,5,", ",", 1);
-        assert_eq!(told(&older), new);
+        assert_eq!(parse(&older), new);
     }
 
-    // Protects importers: a test that was too short is there without a rate, one that was not made is not there, and each
-    // test has its own latency.
+    // Protects importers: a test that was too short has no rate, a test that did not run is missing,
+    // and each test has its own latency.
     #[test]
     fn a_line_says_which_tests_were_made() {
         let lines = published_lines(NEW).unwrap();
@@ -270,13 +270,13 @@ mod tests {
         assert_eq!((fewer[0].tests.len(), fewer[0].tests[0].test), (11, Test::BlocksOut));
     }
 
-    // Protects: a line that is not a whole one is refused with its place and the way out.
+    // Protects: an incomplete line is refused with its place and a hint.
     #[test]
     fn what_is_no_line_of_values_is_told_with_its_place() {
         let cut = published(&format!("\n{}", OLD.replacen(",8:4096:0/8", "", 1))).unwrap_err();
         assert_eq!((cut.place.as_str(), cut.message.as_str()), ("line 2", "a line of 26 values"));
-        let wrong = published(&OLD.replacen("26807", "26k", 1)).unwrap_err();
-        assert!(wrong.place == "line 1" && wrong.message.contains("`26k` is not a number (test `putc`)"), "{wrong}");
+        let error = published(&OLD.replacen("26807", "26k", 1)).unwrap_err();
+        assert!(error.place == "line 1" && error.message.contains("`26k` is not a number (test `putc`)"), "{wrong}");
         assert!(published("nothing").unwrap_err().help.contains("CSV lines"));
     }
 

@@ -1,36 +1,35 @@
-//! The random numbers for names, sizes, orders and positions: the C library's `rand`, or those of a file.
+//! Random numbers for names, sizes, orders and positions, from the C library's `rand` or from a file.
 
 use plumb_workload::library_random::LibraryRandom;
 
 /// A source of numbers from 0 to 2³¹ − 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NumberSource {
-    /// glibc's `rand`.
+    /// glibc's `rand` generator.
     Library(LibraryRandom),
-    /// Those of a file, over and over.
+    /// The numbers of a file, repeated.
     File {
-        /// All of them; never empty.
+        /// All numbers; never empty.
         numbers: Vec<u32>,
-        /// The next one.
         at: usize,
     },
 }
 
 impl NumberSource {
-    /// The generator's state after `srand`.
+    /// Creates a generator in the state after `srand`.
     pub fn seeded(seed: u32) -> NumberSource {
         NumberSource::Library(LibraryRandom::seeded(seed))
     }
 
-    /// The numbers of a file: big-endian words of four bytes, without their signs. `None` where it holds none.
+    /// Reads the numbers of a file: big-endian words of four bytes, as absolute
+    /// values. Returns `None` if there are none.
     pub fn of_file(bytes: &[u8]) -> Option<NumberSource> {
         let words = bytes.chunks_exact(4).filter_map(|word| word.first_chunk::<4>());
-        // The number that has no positive counterpart stays negative in C, and has no meaning there.
+        // The most negative number has no positive counterpart; C keeps it negative, which has no meaning here.
         let numbers: Vec<u32> = words.map(|word| i32::from_be_bytes(*word).unsigned_abs() & 0x7fff_ffff).collect();
         (!numbers.is_empty()).then_some(NumberSource::File { numbers, at: 0 })
     }
 
-    /// The next number.
     pub fn draw(&mut self) -> u32 {
         match self {
             NumberSource::Library(numbers) => numbers.draw(),
@@ -42,7 +41,7 @@ impl NumberSource {
         }
     }
 
-    /// The next number below `bound`, as `%` has it.
+    /// Returns the next number modulo `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
         u64::from(self.draw()) % bound.max(1)
     }

@@ -1,5 +1,5 @@
-//! Why nothing is run.
+//! The message when nothing can run.
 
-/// Why nothing is run: what goes to standard error. The code is then 1.
+/// A message for standard error when nothing can run. The exit code is then 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal(pub String);

@@ -1,4 +1,4 @@
-//! The command line, as Bonnie++ reads it.
+//! Bonnie++'s command line.
 
 use super::keywords::{Options, fields, leading, number, sized};
 use super::refusal::Refusal;
@@ -7,11 +7,10 @@ use super::{Test, Version};
 /// Facts about the machine that settings depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Machine {
-    /// Memory, MiB.
+    /// Memory in MiB.
     pub ram_mib: i64,
-    /// The machine's name.
     pub node: String,
-    /// Number of the process; files are named after it.
+    /// Process ID; files are named after it.
     pub pid: u32,
     /// Seconds since 1970.
     pub time_s: u64,
@@ -20,14 +19,12 @@ pub struct Machine {
 /// The source of random numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seed {
-    /// A seed of the C library's `rand`.
+    /// Seed of the C library's `rand`.
     Number(u32),
-    /// A file of numbers.
     File(String),
 }
 
 impl Seed {
-    /// As it is printed.
     pub fn text(&self) -> String {
         match self {
             Seed::Number(number) => number.to_string(),
@@ -39,7 +36,6 @@ impl Seed {
 /// Synchronization between several Bonnie++ processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Meeting {
-    /// Not at all.
     #[default]
     None,
     /// Create the semaphores for this many processes, and exit.
@@ -61,12 +57,11 @@ pub enum Links {
     Symbolic,
 }
 
-/// What Bonnie++ is to do.
+/// Options of a Bonnie++ command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BonnieSettings {
-    /// The version to follow.
     pub version: Version,
-    /// Print what that version prints, even if wrong (`--compat=strict`).
+    /// Print the same as that version, even if wrong (`--compat=strict`).
     pub is_exact: bool,
     /// `-d`: directory of the files.
     pub directory: Option<String>,
@@ -86,9 +81,7 @@ pub struct BonnieSettings {
     pub quiet: bool,
     /// `-p`, `-y`: synchronization with other processes.
     pub meeting: Meeting,
-    /// Both were given.
     makes_and_waits: bool,
-    /// The option letters given.
     letters: Vec<char>,
     /// `-z`, `-Z`: source of random numbers.
     pub seed: Seed,
@@ -97,30 +90,25 @@ pub struct BonnieSettings {
 /// The tests of one large file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeFile {
-    /// `-s`: MiB of the file; 0 leaves these tests out.
+    /// `-s`: size of the file in MiB; 0 skips these tests.
     pub size_mib: i64,
-    /// Bytes of a chunk.
     pub chunk_bytes: i64,
-    /// Number of seeks.
     pub seeks: i64,
-    /// Number of seekers.
     pub seekers: i64,
-    /// `-f`: MiB of the tests of single bytes; 0 leaves them out.
+    /// `-f`: MiB for the tests of single bytes; 0 skips them.
     pub per_char_mib: i64,
 }
 
 /// The tests of many small files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmallFiles {
-    /// `-n`: number of files, in units of 1024; 0 leaves these tests out.
+    /// `-n`: number of files, in units of 1024; 0 skips these tests.
     pub files_ki: i64,
-    /// Bytes of the largest file; a negative number asks for [`links`](BonnieSettings::links).
+    /// Size of the largest file in bytes; a negative number asks for [`links`](BonnieSettings::links).
     pub max_bytes: i64,
-    /// Bytes of the smallest file.
+    /// Size of the smallest file in bytes.
     pub min_bytes: i64,
-    /// Number of directories.
     pub directories: i64,
-    /// Bytes of a chunk.
     pub chunk_bytes: i64,
 }
 
@@ -129,7 +117,7 @@ pub struct SmallFiles {
 pub struct MachineOptions {
     /// `-m`: name of the machine.
     pub name: String,
-    /// `-r`: MiB of memory.
+    /// `-r`: memory in MiB.
     pub ram_mib: i64,
 }
 
@@ -149,10 +137,11 @@ const NAME_BYTES_200: i64 = 37;
 const NAME_BYTES_103: i64 = 30;
 
 impl BonnieSettings {
-    /// Reads a command line, without the program name, which is `called`.
+    /// Parses a command line without the program name, which is `called`.
     ///
     /// # Errors
-    /// Messages about arguments that it does not understand.
+    ///
+    /// Messages about arguments that are invalid.
     pub fn read(called: &str, words: &[String], machine: &Machine) -> Result<BonnieSettings, Refusal> {
         let own = own_words(words)?;
         let mut settings = BonnieSettings::new(own.version, own.is_exact, machine);
@@ -161,8 +150,8 @@ impl BonnieSettings {
             _ => "bc:d:f::g:l:m:n:p:qr:s:u:x:y:z:Z:D",
         };
         let mut options = Options::new(called, letters, &own.rest);
-        while let Some(said) = options.next() {
-            let (letter, value) = said.map_err(|wrong| settings.usage(&wrong.to_string()))?;
+        while let Some(next) = options.next() {
+            let (letter, value) = next.map_err(|error| settings.usage(&error.to_string()))?;
             settings.letters.push(letter);
             settings.take(letter, value.as_deref())?;
         }
@@ -201,40 +190,40 @@ impl BonnieSettings {
     }
 
     fn take(&mut self, letter: char, value: Option<&str>) -> Result<(), Refusal> {
-        let said = value.unwrap_or_default();
+        let text = value.unwrap_or_default();
         match letter {
             'b' => self.flushes = true,
-            'c' => self.concurrency = number(said),
-            'd' => self.directory = Some(said.to_owned()),
+            'c' => self.concurrency = number(text),
+            'd' => self.directory = Some(text.to_owned()),
             'f' => self.large.per_char_mib = value.map_or(0, number),
             'g' if self.run_as.group.is_some() => return Err(self.usage("")),
-            'g' => self.run_as.group = Some(said.to_owned()),
-            'm' => said.clone_into(&mut self.machine.name),
-            'n' => self.take_files(said),
+            'g' => self.run_as.group = Some(text.to_owned()),
+            'm' => text.clone_into(&mut self.machine.name),
+            'n' => self.take_files(text),
             'p' => {
                 self.makes_and_waits |= matches!(self.meeting, Meeting::Wait | Meeting::Prompt);
-                self.meeting = match number(said) {
+                self.meeting = match number(text) {
                     0 => self.meeting,
                     -1 => Meeting::Remove,
                     count => Meeting::Make(count.clamp(i32::MIN.into(), i32::MAX.into()) as i32),
                 };
             }
             'q' => self.quiet = true,
-            'r' => self.machine.ram_mib = number(said),
-            's' => self.take_size(said),
+            'r' => self.machine.ram_mib = number(text),
+            's' => self.take_size(text),
             'u' => {
-                let (user, group) = said.split_once(':').map_or((said, None), |(user, group)| (user, Some(group)));
+                let (user, group) = text.split_once(':').map_or((text, None), |(user, group)| (user, Some(group)));
                 if self.run_as.user.is_some() || (group.is_some() && self.run_as.group.is_some()) {
                     return Err(self.usage(""));
                 }
                 self.run_as.user = Some(user.to_owned());
                 self.run_as.group = group.map(str::to_owned).or(self.run_as.group.take());
             }
-            'x' => self.runs = Some(number(said)),
+            'x' => self.runs = Some(number(text)),
             'y' => {
                 self.makes_and_waits |= matches!(self.meeting, Meeting::Make(_) | Meeting::Remove);
                 if !self.makes_and_waits {
-                    self.meeting = match said.chars().next() {
+                    self.meeting = match text.chars().next() {
                         Some('p' | 'P') => Meeting::Prompt,
                         Some('s' | 'S') => Meeting::Wait,
                         _ if self.version == Version::V103 => Meeting::Wait,
@@ -243,20 +232,20 @@ impl BonnieSettings {
                 }
             }
             'z' => {
-                if let Some(seed) = leading(said) {
+                if let Some(seed) = leading(text) {
                     self.seed = Seed::Number(seed as u32);
                 }
             }
-            'Z' => self.seed = Seed::File(said.to_owned()),
+            'Z' => self.seed = Seed::File(text.to_owned()),
             'D' => self.direct = true,
             _ => {}
         }
         Ok(())
     }
 
-    fn take_size(&mut self, said: &str) {
+    fn take_size(&mut self, text: &str) {
         let old = self.version == Version::V103;
-        let parts = fields(said, if old { 2 } else { 4 });
+        let parts = fields(text, if old { 2 } else { 4 });
         let mut parts = parts.into_iter();
         self.large.size_mib = parts.next().map_or(0, |size| sized(size, if old { "g" } else { "gt" }));
         if let Some(chunk) = parts.next() {
@@ -270,10 +259,10 @@ impl BonnieSettings {
         }
     }
 
-    fn take_files(&mut self, said: &str) {
+    fn take_files(&mut self, text: &str) {
         let old = self.version == Version::V103;
         let units = if old { "" } else { "kmg" };
-        let mut parts = fields(said, if old { 4 } else { 5 }).into_iter();
+        let mut parts = fields(text, if old { 4 } else { 5 }).into_iter();
         self.small.files_ki = parts.next().map_or(0, |count| sized(count, if old { "" } else { "m" }));
         if let Some(most) = parts.next() {
             self.small.max_bytes = sized(most, units);
@@ -290,7 +279,7 @@ impl BonnieSettings {
     }
 
     fn fill_in(&mut self) {
-        if self.machine.ram_mib != 0 && !self.says('s') {
+        if self.machine.ram_mib != 0 && !self.has('s') {
             self.large.size_mib = self.large.size_mib.max(self.machine.ram_mib.saturating_mul(2));
             if self.large.size_mib % 1024 > 512 {
                 self.large.size_mib += 1024 - self.large.size_mib % 1024;
@@ -368,11 +357,11 @@ impl BonnieSettings {
     }
 
     /// Whether an option was given.
-    pub fn says(&self, letter: char) -> bool {
+    pub fn has(&self, letter: char) -> bool {
         self.letters.contains(&letter)
     }
 
-    /// The tests that are made, in their order.
+    /// Returns the tests that run, in order.
     pub fn tests(&self) -> Vec<Test> {
         let is_made = |test: &Test| match test {
             Test::BytesOut | Test::BytesIn => self.large.size_mib > 0 && self.large.per_char_mib > 0,
@@ -382,7 +371,7 @@ impl BonnieSettings {
         Test::ALL.iter().copied().filter(is_made).collect()
     }
 
-    /// Files are links to the first of them.
+    /// Returns the kind of link, if files are links to the first one.
     pub fn links(&self) -> Option<Links> {
         match self.small.max_bytes {
             -1 => Some(Links::Hard),
@@ -391,12 +380,12 @@ impl BonnieSettings {
         }
     }
 
-    /// Files of each of the two series.
+    /// Returns the number of files in each of the two series.
     pub fn files(&self) -> u32 {
         (self.small.files_ki.clamp(0, 1 << 20) * 1024) as u32
     }
 
-    /// Corrections of what this version prints wrongly for these settings, one sentence each.
+    /// Returns the values that this version prints wrongly for these settings, one sentence each.
     pub fn corrections(&self) -> Vec<&'static str> {
         if self.is_exact || self.version == Version::V103 {
             return Vec::new();
@@ -418,9 +407,9 @@ impl BonnieSettings {
         all.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
     }
 
-    /// The usage, after the error.
-    pub fn usage(&self, wrong: &str) -> Refusal {
-        Refusal(format!("{wrong}{}\nVersion: {}\n", usage_of(self.version), self.version.name()))
+    /// Returns the usage, after the error.
+    pub fn usage(&self, error: &str) -> Refusal {
+        Refusal(format!("{error}{}\nVersion: {}\n", usage_of(self.version), self.version.name()))
     }
 }
 

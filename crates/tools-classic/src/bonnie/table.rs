@@ -3,7 +3,6 @@
 use super::print::speed;
 use super::{Version, html};
 
-/// What the program prints.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PrintedRun {
     /// On standard output.
@@ -12,10 +11,10 @@ pub struct PrintedRun {
     pub err: String,
 }
 
-/// Rows of a table: the name, the size and the values after it.
+/// A row of a table: name, size and the values after it.
 type Row<'a> = (&'a str, String, Vec<&'a str>);
 
-/// Tables of all lines of values.
+/// Formats the tables of all lines of values.
 pub fn text(lines: &str) -> PrintedRun {
     let mut printed = PrintedRun::default();
     let (mut large, mut small): (Vec<Row<'_>>, Vec<Row<'_>>) = (Vec::new(), Vec::new());
@@ -72,7 +71,7 @@ fn rows((name, size, values): &Row<'_>, of_large: bool) -> String {
     };
     let mut text = format!("{described:>19}");
     for (number, pair) in values[..12].chunks(2).enumerate() {
-        // What was too short to be reported stays so; Perl makes 0 of it.
+        // A test that was too short keeps its marker; the Perl original prints 0.
         let rate = match html::leading_number(pair[0]) {
             Some(kib) if of_large && number < 5 => speed(kib),
             _ => pair[0].to_owned(),

@@ -12,16 +12,16 @@ fn machine() -> Machine {
     Machine { ram_mib: 24104, node: "golden".to_owned(), pid: 100, time_s: 5 }
 }
 
-fn said(words: &str) -> Result<BonnieSettings, Refusal> {
+fn parse(words: &str) -> Result<BonnieSettings, Refusal> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     BonnieSettings::read("bonnie++", &words, &machine())
 }
 
 fn settings(words: &str) -> BonnieSettings {
-    said(words).unwrap()
+    parse(words).unwrap()
 }
 
-// Protects who asks which tests a command line makes: they are the phases of its workload.
+// Protects callers that ask which tests a command line runs: they are the phases of its workload.
 #[test]
 fn the_tests_of_settings_are_the_phases() {
     for words in [
@@ -36,17 +36,17 @@ fn the_tests_of_settings_are_the_phases() {
         let phases: Vec<Option<Test>> = workload.phase.iter().map(|phase| Test::of_phase(&phase.name)).collect();
         let tests: Vec<Option<Test>> = settings.tests().into_iter().map(Some).collect();
         assert_eq!(phases, tests, "{words}");
-        assert!(settings.says('n') && settings.says('s') && !settings.says('x'));
+        assert!(settings.has('n') && settings.has('s') && !settings.has('x'));
     }
 }
 
-/// The C library's own numbers: `srand(1)` and `srand(42)`.
+/// Numbers of the C library after `srand(1)` and `srand(42)`.
 #[test]
 fn numbers_are_those_of_the_c_library() {
     let mut numbers = NumberSource::seeded(1);
     assert_eq!([numbers.draw(), numbers.draw(), numbers.draw()], [1_804_289_383, 846_930_886, 1_681_692_777]);
     let mut numbers = NumberSource::seeded(7);
-    // The first words that generate_randfile -s 7 writes.
+    // The first words that `generate_randfile -s 7` writes.
     assert_eq!([numbers.draw(), numbers.draw(), numbers.draw()], [0x3e52_dff5, 0x6f19_e243, 0x4bda_073b]);
     assert_eq!(NumberSource::seeded(0), NumberSource::seeded(1));
     let mut file = NumberSource::of_file(&[0x3e, 0x52, 0xdf, 0xf5, 0xff, 0xff, 0xff, 0xfe, 9]).unwrap();
@@ -68,10 +68,10 @@ fn sizes_are_read_as_the_tool_reads_them() {
     assert_eq!(settings("-r 0 -f -s 1t").large.per_char_mib, 0);
     assert_eq!(settings("-r 0 -s 1").large.per_char_mib, 1, "no more than the file");
     assert_eq!(settings("-r 0 -n 1:-1").links(), Some(Links::Hard));
-    // Without -s, twice the memory, rounded up from half a GiB on.
+    // Without -s: twice the memory, rounded up from half a GiB on.
     assert_eq!(settings("-r 700").large.size_mib, 1400);
     assert_eq!(settings("-r 800").large.size_mib, 2048);
-    assert_eq!(said("-r 0 -z 4294967295").unwrap().seed.text(), "4294967295");
+    assert_eq!(parse("-r 0 -z 4294967295").unwrap().seed.text(), "4294967295");
 }
 
 #[test]
@@ -81,27 +81,28 @@ fn what_is_wrong_is_told_as_the_tool_tells_it() {
                  [-m machine-name] [-r ram-size-in-MiB]\n      \
                  [-x number-of-tests] [-u uid-to-use:gid-to-use] [-g gid-to-use]\n      \
                  [-q] [-f] [-b] [-p processes | -y] [-z seed | -Z random-file]\n      [-D]\n\nVersion: 2.00a\n";
-    let told = |words: &str| said(words).and_then(|found| found.check()).unwrap_err().0;
-    assert_eq!(told("-d . -u root -r 0 -s 64 -n 0 -f 2"), usage);
-    assert_eq!(told("-r 0 -s 64 -y"), format!("bonnie++: option requires an argument -- 'y'\n{usage}"));
-    assert_eq!(told("-h"), format!("bonnie++: invalid option -- 'h'\n{usage}"));
+    let refusal = |words: &str| parse(words).and_then(|found| found.check()).unwrap_err().0;
+    assert_eq!(refusal("-d . -u root -r 0 -s 64 -n 0 -f 2"), usage);
+    assert_eq!(refusal("-r 0 -s 64 -y"), format!("bonnie++: option requires an argument -- 'y'\n{usage}"));
+    assert_eq!(refusal("-h"), format!("bonnie++: invalid option -- 'h'\n{usage}"));
     let ram = "File size should be double RAM for good results, RAM is 24104M.\n";
-    assert_eq!(told("-s 256 -n 0"), format!("{ram}{usage}"));
-    for wrong in
+    assert_eq!(refusal("-s 256 -n 0"), format!("{ram}{usage}"));
+    for line in
         ["-r 0 -s 0 -n 0", "-r 0 -s 8:100", "-r 0 -s 8:300", "-c 0", "-c 201", "-r 0 -p 3 -y s", "-r 0 -n 1:5:9"]
     {
-        assert_eq!(told(wrong), usage, "{wrong}");
+        assert_eq!(refusal(wrong), usage, "{wrong}");
     }
     assert!(
-        told("--as-version=1.03 -h").starts_with("bonnie++: invalid option -- 'h'\nusage: bonnie++ [-d scratch-dir]")
+        refusal("--as-version=1.03 -h")
+            .starts_with("bonnie++: invalid option -- 'h'\nusage: bonnie++ [-d scratch-dir]")
     );
-    assert_eq!(told("--as-version=1.03 -s 256 -n 0"), ram);
-    assert!(told("--as-version 3").contains("use 2.00, 1.97 or 1.03"));
-    assert!(told("--compat=loose").contains("strict"));
-    assert!(told("-r 1 -s 2 -n 16").starts_with("When testing 16K of files in 1 MiB of RAM"));
+    assert_eq!(refusal("--as-version=1.03 -s 256 -n 0"), ram);
+    assert!(refusal("--as-version 3").contains("use 2.00, 1.97 or 1.03"));
+    assert!(refusal("--compat=loose").contains("strict"));
+    assert!(refusal("-r 1 -s 2 -n 16").starts_with("When testing 16K of files in 1 MiB of RAM"));
 }
 
-/// The first version has other letters: `-y` takes no value, and `-f` none that is attached.
+/// Version 1.03 has other letters: `-y` takes no value, and `-f` takes no attached one.
 #[test]
 fn versions_have_their_own_letters() {
     let old = settings("--as-version=1.03 -r 0 -s 16:16k -y -n 8:4096:0:8");
@@ -110,7 +111,7 @@ fn versions_have_their_own_letters() {
         (Meeting::Wait, 16384, 3, 8)
     );
     assert_eq!(old.large.per_char_mib, 16, "the whole file");
-    assert!(said("--as-version=1.03 -c 2").is_err());
+    assert!(parse("--as-version=1.03 -c 2").is_err());
     assert_eq!(settings("-r 0 -y s").meeting, Meeting::Wait);
     assert_eq!(settings("-r 0 -y prompt").meeting, Meeting::Prompt);
     assert_eq!(settings("-p 3").meeting, Meeting::Make(3));
@@ -168,7 +169,7 @@ fn every_test_is_a_phase_in_its_place() {
     }
 }
 
-/// 8192 tickets, a tenth of them updates, shared out among five.
+/// 8192 tickets, a tenth of them updates, distributed among five seekers.
 #[test]
 fn seeks_are_the_tools_own() {
     let workload = lowered("-r 0 -s 64 -n 0 -f -z 42");
@@ -186,15 +187,15 @@ fn seeks_are_the_tools_own() {
     assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [1639, 1639, 1638, 1638, 1638]);
     let merged: Vec<(u64, bool)> = (0..8192).map(|number| found[number % 5][number / 5]).collect();
     assert_eq!(merged, expected);
-    // strace of the real one with -z 42 saw 9017 seeks to a place: those of the tickets, one more of each update, one at
-    // the beginning of two other tests, and one of the C library as it looks for the user.
+    // strace of the real tool with -z 42 shows 9017 seeks to a position: one per ticket, one more per update, one at
+    // the start of two other tests, and one by the C library while looking up the user.
     let updates = expected.iter().filter(|(_, updates)| *updates).count();
     assert_eq!(8192 + updates + 2 + 1, 9017);
 }
 
 #[test]
 fn names_are_made_of_the_seed() {
-    // Without the large file nothing is drawn before the first name.
+    // Without the large file, nothing is drawn before the first name.
     let names = names(&lowered("-r 0 -s 0 -n 1 -z 42"));
     assert_eq!(names.len(), 1 + 2 * 1024);
     assert_eq!(names[0], "Bonnie.100");
@@ -206,7 +207,7 @@ fn names_are_made_of_the_seed() {
     assert!(names[1025].ends_with("0000000000") && names[2048].ends_with("00000003ff"));
     let many = self::names(&lowered("-r 0 -s 0 -n 1:0:0:3 -z 42"));
     assert_eq!(many[1..4], ["Bonnie.100/00000", "Bonnie.100/00001", "Bonnie.100/00002"]);
-    // 1024 / 3 and one more in the first ones.
+    // 1024 / 3, and one more in the first directories.
     assert!(many[4 + 341].starts_with("Bonnie.100/00000/") && many[4 + 342].starts_with("Bonnie.100/00001/"));
     let old = self::names(&lowered("--as-version=1.03 -r 0 -s 1 -n 1"));
     assert_eq!(old[..2], ["Bonnie.100.000", "Bonnie.100"]);
@@ -230,7 +231,7 @@ fn took(elapsed_s: f64, cpu_percent: f64, latency_us: f64) -> Took {
     Took { elapsed_s, cpu_s: elapsed_s * (cpu_percent + 0.5) / 100.0, latency_s: (latency_us + 0.5) / 1e6 }
 }
 
-/// The results of the golden run under 8 % of a processor, made from its line of values.
+/// Results of the golden run at 8 % of a processor, rebuilt from its line of values.
 fn limited(settings: &BonnieSettings) -> Results {
     let mut results = Results::default();
     let files = f64::from(settings.files());
@@ -276,7 +277,7 @@ const LIMITED_VALUES: &str = "1.98,2.00a,golden,1,42,256M,,8192,5,291,8,189069,7
 7391,6,+++++,+++,7504,7,6742,6,+++++,+++,6150,8,141ms,91929us,97899us,93502us,88236us,156ms,94183us,78209us,96806us,\
 94413us,90936us,92668us\n";
 
-/// golden/bonnie/full_cpulimited_8pct: to the byte as the tool prints it, and corrected.
+/// /golden/bonnie/full_cpulimited_8pct: byte-exact, and corrected.
 #[test]
 fn prints_what_the_tool_prints() {
     let exact = settings(&format!("--compat=strict {LIMITED}"));
@@ -303,7 +304,7 @@ fn lines_of_values_have_the_columns_of_their_version() {
             assert_eq!(print::header(&found).trim_end().split(',').count(), columns);
         }
     }
-    // Protects readers of 2.00a's lines: it leaves the chunk size out, and 1.97 has it.
+    // Protects readers of 2.00a's lines: it omits the chunk size, while 1.97 has it.
     for (version, chunk) in [("1.97", "4k"), ("2.00", "")] {
         let found = settings(&format!("--as-version={version} -r 0 -s 256:4k -n 0"));
         let line = print::values(&found, &limited(&found));
@@ -365,7 +366,7 @@ fn names_give_way_to_sizes() {
     assert_eq!(head("-r 0 -s 2048 -n 0 -m golden"), "golden           2G".to_owned());
 }
 
-/// Its two readers, against what the real ones printed of the golden lines.
+/// The tool's two readers, compared with the real ones on the golden lines.
 #[test]
 fn readers_print_what_the_real_ones_print() {
     let lines = LIMITED_VALUES;

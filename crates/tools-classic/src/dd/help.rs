@@ -3,10 +3,10 @@
 use super::keywords::{CONVERSIONS, FLAGS, OPERANDS, Personality, Word};
 use std::fmt::Write as _;
 
-/// The version of GNU's dd that is followed, as scripts look for it.
+/// The emulated version of GNU dd, in the format that scripts expect.
 pub const VERSION: &str = concat!("dd (coreutils) 9.1\nPlumb ", env!("CARGO_PKG_VERSION"), ", dd-compatible\n");
 
-/// All operands of a personality.
+/// Formats all operands of a personality.
 pub fn help(program: &str, personality: Personality) -> String {
     let mut text = format!(
         "Usage: {program} [OPERAND]...\n  or:  {program} OPTION\nCopies and converts a file, and reports how fast.\n\n"
@@ -36,8 +36,8 @@ pub fn help(program: &str, personality: Personality) -> String {
     text
 }
 
-fn list<T>(text: &mut String, words: &'static [Word<T>], personality: Personality, behind: &str) {
+fn list<T>(text: &mut String, words: &'static [Word<T>], personality: Personality, suffix: &str) {
     for word in words.iter().filter(|word| word.who.has(personality) && !word.help.is_empty()) {
-        let _ = writeln!(text, "  {:<12} {}", format!("{}{behind}", word.name), word.help);
+        let _ = writeln!(text, "  {:<12} {}", format!("{}{suffix}", word.name), word.help);
     }
 }

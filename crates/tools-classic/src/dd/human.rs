@@ -1,14 +1,14 @@
-//! Amounts as GNU dd prints them: `2.0 MB`, `268 MB`, `9.8 KiB`. Source: coreutils 9.1 as it behaves; one decimal below 10,
-//! or below 100 where the amount was no whole number of anything.
+//! Amounts in GNU dd's format: `2.0 MB`, `268 MB`, `9.8 KiB`. Source: observed in coreutils 9.1. One decimal below 10,
+//! or below 100 if the amount is not a whole number of the next smaller unit.
 
 const LETTERS: [&str; 9] = ["", "K", "M", "G", "T", "P", "E", "Z", "Y"];
 
 /// The base of an amount's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
-    /// 1000: kB, MB.
+    /// Powers of 1000: kB, MB.
     Si,
-    /// 1024: KiB, MiB.
+    /// Powers of 1024: KiB, MiB.
     Iec,
 }
 
@@ -30,17 +30,17 @@ impl Base {
     }
 }
 
-/// A whole number of bytes.
+/// Formats a whole number of bytes.
 pub fn bytes(amount: u64, base: Base) -> String {
     whole(amount, 0, 0, base)
 }
 
-/// That there is no memory for a block of an end, `input` or `output`.
+/// Formats the error that there is no memory for a block; `end` is `input` or `output`.
 pub fn no_memory(end: &str, bytes: u64) -> String {
     format!("memory exhausted by {end} buffer of size {bytes} bytes ({})", self::bytes(bytes, Base::Iec))
 }
 
-/// Bytes a second; time in ns, which is not 0.
+/// Formats bytes per second; the time is in nanoseconds and not 0.
 pub fn rate(amount: u64, elapsed_ns: u64) -> String {
     const SECOND: u64 = 1_000_000_000;
     if SECOND.is_multiple_of(elapsed_ns)
@@ -67,8 +67,8 @@ pub fn rate(amount: u64, elapsed_ns: u64) -> String {
     format!("{text} {}/s", Base::Si.unit(power))
 }
 
-/// An amount with its tenths, and what is below: 0 for nothing, 1 for less than half a tenth, 2 for half of one, 3 for
-/// more.
+/// Formats an amount with its tenths. `rounding` is the remainder: 0 for none, 1 for less than half a
+/// tenth, 2 for half, 3 for more.
 fn whole(amount: u64, tenths: u64, rounding: u64, base: Base) -> String {
     let factor = base.factor();
     let (mut amount, mut tenths, mut rounding, mut power) = (amount, tenths, rounding, 0);

@@ -1,23 +1,19 @@
-//! dd's operands, conversions and flags: one table of each, with the versions that have them. Parser and help use them.
+//! Tables of dd's operands, conversions and flags, with the versions that have them. Parser and help use them.
 
-/// Which dd is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Personality {
-    /// GNU coreutils 9.1.
     #[default]
     Gnu,
-    /// FreeBSD.
     FreeBsd,
 }
 
 impl Personality {
-    /// The name that `--as-version` takes.
+    /// Returns the name that `--as-version` takes.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Its name in results.
     pub fn full_name(self) -> &'static str {
         match self {
             Personality::Gnu => "GNU coreutils 9.1",
@@ -25,7 +21,7 @@ impl Personality {
         }
     }
 
-    /// The personality of this name.
+    /// Returns the personality with this name.
     pub fn from_name(name: &str) -> Option<Personality> {
         [Personality::Gnu, Personality::FreeBsd].into_iter().find(|one| one.name() == name)
     }
@@ -34,16 +30,13 @@ impl Personality {
 /// The versions that have a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
-    /// Both.
     Both,
-    /// Only GNU.
     Gnu,
-    /// Only FreeBSD.
     FreeBsd,
 }
 
 impl Who {
-    /// Whether a personality is among them.
+    /// Whether a personality is included.
     pub fn has(self, personality: Personality) -> bool {
         match self {
             Who::Both => true,
@@ -56,50 +49,32 @@ impl Who {
 /// A keyword with its meaning.
 #[derive(Debug)]
 pub struct Word<T: 'static> {
-    /// As it is typed.
     pub name: &'static str,
-    /// The versions that have it.
     pub who: Who,
-    /// Its meaning.
     pub means: T,
-    /// Its help text.
     pub help: &'static str,
 }
 
 /// The meaning of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
-    /// `bs`.
+    /// The operand `bs`.
     Block,
-    /// `cbs`.
+    /// The operand `cbs`.
     Record,
-    /// `conv`.
     Conversions,
-    /// `count`.
     Count,
-    /// `fillchar`.
     Fill,
-    /// `files`.
     Files,
-    /// `ibs`.
     InputBlock,
-    /// `if`.
     Input,
-    /// `iflag`.
     InputFlags,
-    /// `obs`.
     OutputBlock,
-    /// `of`.
     Output,
-    /// `oflag`.
     OutputFlags,
-    /// `seek`.
     Seek,
-    /// `skip`.
     Skip,
-    /// `speed`.
     Speed,
-    /// `status`.
     Status,
 }
 
@@ -107,7 +82,6 @@ const fn word<T>(name: &'static str, who: Who, means: T, help: &'static str) -> 
     Word { name, who, means, help }
 }
 
-/// All operands.
 pub(crate) const OPERANDS: &[Word<Operand>] = &[
     word("bs", Who::Both, Operand::Block, "block size for reading and writing; overrides ibs and obs"),
     word("cbs", Who::Both, Operand::Record, "record size, for conv=block and conv=unblock"),
@@ -129,46 +103,34 @@ pub(crate) const OPERANDS: &[Word<Operand>] = &[
     word("status", Who::Both, Operand::Status, "none, noxfer (no last line) or progress (one line per second)"),
 ];
 
-/// A conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conv {
-    /// EBCDIC becomes ASCII.
     Ascii,
-    /// ASCII becomes EBCDIC.
     Ebcdic,
-    /// ASCII becomes IBM's EBCDIC.
     Ibm,
-    /// Lines become records.
     Block,
-    /// Records become lines.
     Unblock,
-    /// To lower case.
     Lcase,
-    /// To upper case.
     Ucase,
-    /// Blocks of zeros become holes.
+    /// Turn blocks of zeros into holes.
     Sparse,
-    /// Pairs of bytes are swapped.
+    /// Swap pairs of bytes.
     Swab,
-    /// Short input blocks are padded.
+    /// Pad short input blocks.
     Sync,
-    /// The output must be new.
+    /// Fail if the output exists.
     Excl,
-    /// The output must exist.
     Nocreat,
-    /// The output is not truncated.
+    /// Do not truncate the output.
     Notrunc,
-    /// Read errors are skipped.
     Noerror,
-    /// `fdatasync` at the end.
+    /// Call `fdatasync` at the end.
     Fdatasync,
-    /// `fsync` at the end.
+    /// Call `fsync` at the end.
     Fsync,
-    /// Not supported.
     NotHere,
 }
 
-/// All conversions.
 pub(crate) const CONVERSIONS: &[Word<Conv>] = &[
     word("ascii", Who::Both, Conv::Ascii, "from EBCDIC to ASCII"),
     word("ebcdic", Who::Both, Conv::Ebcdic, "from ASCII to EBCDIC"),
@@ -196,47 +158,34 @@ pub(crate) const CONVERSIONS: &[Word<Conv>] = &[
     word("parset", Who::FreeBsd, Conv::NotHere, "not supported: parity bits"),
 ];
 
-/// A flag of an end.
+/// A flag of the input or output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flag {
-    /// `O_APPEND`.
     Append,
-    /// `O_DIRECT`.
     Direct,
-    /// `O_DIRECTORY`.
     Directory,
-    /// `O_DSYNC`.
     Dsync,
-    /// `O_SYNC`.
     Sync,
-    /// Whole blocks are read from pipes.
+    /// Read whole blocks from pipes.
     Fullblock,
-    /// `O_NONBLOCK`.
     Nonblock,
-    /// `O_NOATIME`.
     Noatime,
-    /// Pages are dropped.
     Nocache,
-    /// `O_NOCTTY`.
     Noctty,
-    /// `O_NOFOLLOW`.
     Nofollow,
-    /// The count is in bytes.
+    /// Count in bytes instead of blocks.
     CountBytes,
-    /// The skip is in bytes.
+    /// Skip bytes instead of blocks.
     SkipBytes,
-    /// The seek is in bytes.
+    /// Seek bytes instead of blocks.
     SeekBytes,
 }
 
-/// Which end a flag is for.
+/// The ends that a flag is valid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OfEnd {
-    /// What it says.
     pub flag: Flag,
-    /// It is valid for the input.
     pub input: bool,
-    /// It is valid for the output.
     pub output: bool,
 }
 
@@ -248,7 +197,6 @@ const BOTH_ENDS: (bool, bool) = (true, true);
 const INPUT: (bool, bool) = (true, false);
 const OUTPUT: (bool, bool) = (false, true);
 
-/// All flags.
 pub const FLAGS: &[Word<OfEnd>] = &[
     flag("append", Who::Both, Flag::Append, BOTH_ENDS, "O_APPEND"),
     flag("direct", Who::Both, Flag::Direct, BOTH_ENDS, "O_DIRECT: bypass the page cache"),
@@ -267,21 +215,18 @@ pub const FLAGS: &[Word<OfEnd>] = &[
     flag("seek_bytes", Who::Gnu, Flag::SeekBytes, BOTH_ENDS, "seek is in bytes"),
 ];
 
-/// How much is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Status {
-    /// Blocks, and the last line.
+    /// Print block counts and the last line.
     #[default]
     All,
-    /// Nothing but errors.
     None,
-    /// Blocks, and no last line.
+    /// Print block counts without the last line.
     Noxfer,
-    /// The last line each second, too.
+    /// Print the last line each second as well.
     Progress,
 }
 
-/// All status levels.
 pub const LEVELS: &[Word<Status>] = &[
     word("none", Who::Both, Status::None, ""),
     word("noxfer", Who::Both, Status::Noxfer, ""),
@@ -289,20 +234,18 @@ pub const LEVELS: &[Word<Status>] = &[
 ];
 
 impl Flag {
-    /// As it is typed.
     pub fn name(self) -> &'static str {
         FLAGS.iter().find(|word| word.means.flag == self).map_or("", |word| word.name)
     }
 }
 
 impl Conv {
-    /// As it is typed.
     pub fn name(self) -> &'static str {
         CONVERSIONS.iter().find(|word| word.means == self).map_or("", |word| word.name)
     }
 }
 
-/// The word of this name.
+/// Returns the keyword with this name.
 pub fn find<T>(words: &'static [Word<T>], name: &str, personality: Personality) -> Option<&'static Word<T>> {
     words.iter().find(|word| word.name == name && word.who.has(personality))
 }

@@ -1,4 +1,4 @@
-//! From a command line to a workload: one phase with one copy.
+//! Turns a command line into a workload: one phase with one copy.
 
 use super::keywords::{Conv, Flag, Personality};
 use super::operands::{Compat, Dd};
@@ -9,7 +9,7 @@ use plumb_workload::{Bytes, CachePolicy, End, Flush, NullTarget, Phase, Target, 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// dd's default block size, bytes.
+/// dd's default block size in bytes.
 const BLOCK_BYTES: u64 = 512;
 
 /// Name of the only phase.
@@ -19,10 +19,10 @@ const INPUT: &str = "input";
 const OUTPUT: &str = "output";
 const STREAMS: &str = "streams";
 
-/// An end that stores nothing; whether the page cache is bypassed depends on the other end.
+/// Ends that store nothing. Whether the page cache is bypassed depends on the other end.
 const FORGETFUL: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
-/// The workload of a command line.
+/// Returns the workload of a command line.
 pub fn lower(dd: &Dd) -> Workload {
     let copy = copy(dd);
     let mut target = BTreeMap::new();
@@ -50,7 +50,7 @@ pub fn lower(dd: &Dd) -> Workload {
     let is_direct = kept.peek().is_some() && kept.all(|(_, direct)| *direct);
     let phase = Phase {
         cache: if is_direct { CachePolicy::Direct } else { CachePolicy::AsIs },
-        // A copy does its own flushing.
+        // A copy flushes by itself.
         end: End { flush: Flush::None, ..End::default() },
         ..Phase::new(
             PHASE,
@@ -67,7 +67,7 @@ pub fn lower(dd: &Dd) -> Workload {
     }
 }
 
-/// The copy that a command line asks for.
+/// Returns the copy that a command line asks for.
 pub fn copy(dd: &Dd) -> CopySpec {
     let has = |one: Conv| dd.conversions.contains(&one);
     let input_block = dd.block.or(dd.input_block).unwrap_or(BLOCK_BYTES);
@@ -123,21 +123,16 @@ pub fn copy(dd: &Dd) -> CopySpec {
     }
 }
 
-/// What no file is long enough for.
+/// A position beyond the maximum length of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreachable {
-    /// The length that the output is to begin with.
-    Length {
-        /// In blocks.
-        blocks: u64,
-        /// Of a block.
-        block_bytes: u64,
-    },
-    /// A place that is to be skipped or sought.
+    /// The initial length of the output.
+    Length { blocks: u64, block_bytes: u64 },
+    /// An offset to skip or seek to.
     Place(CopyStep),
 }
 
-/// What a copy asks for that no file is long enough for, as GNU's dd finds it.
+/// Returns the first position beyond the maximum length of a file, as GNU dd detects it.
 pub fn unreachable(dd: &Dd) -> Option<Unreachable> {
     let copy = copy(dd);
     if copy.seek.length_bytes(copy.write_block).is_none() {
@@ -184,8 +179,8 @@ fn conversion(dd: &Dd) -> Conversion {
     }
 }
 
-fn flags(said: &[Flag]) -> CopyFlags {
-    let has = |flag: Flag| said.contains(&flag);
+fn flags(flags: &[Flag]) -> CopyFlags {
+    let has = |flag: Flag| flags.contains(&flag);
     CopyFlags {
         append: has(Flag::Append),
         direct: has(Flag::Direct),
@@ -200,7 +195,7 @@ fn flags(said: &[Flag]) -> CopyFlags {
     }
 }
 
-/// What would be done, a line each.
+/// Formats the plan of a copy, one line per fact.
 pub fn plan(dd: &Dd) -> String {
     let copy = copy(dd);
     let end = |path: &Option<String>, stream: &str| path.clone().unwrap_or_else(|| format!("standard {stream}"));

@@ -1,7 +1,7 @@
-//! dd: copies as GNU coreutils and FreeBSD do.
+//! dd: copies like GNU coreutils and FreeBSD.
 //!
-//! [`read`] reads a command line by dd's rules, [`read_printed`] one with misprints, [`lower`] turns it into a
-//! workload, and a [`Reporter`] prints what dd prints while it runs.
+//! [`read`] parses a command line by dd's rules, [`read_printed`] one with misprints, [`lower`] turns it into a
+//! workload, and a [`Reporter`] prints dd's messages while it runs.
 
 pub mod help;
 pub mod human;

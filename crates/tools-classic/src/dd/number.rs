@@ -1,31 +1,28 @@
-//! Numbers as dd reads them: GNU's suffixes and those of the BSDs.
+//! Numbers in dd's syntax: GNU's suffixes and those of the BSDs.
 
-/// A number that was read.
+/// A parsed number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Number {
-    /// Its value.
     pub value: u64,
-    /// It ends in GNU's `B`, and counts bytes rather than blocks.
+    /// Whether it ends in GNU's `B`, and counts bytes instead of blocks.
     pub counts_bytes: bool,
-    /// It starts with `0x`, which GNU reads as zero times a number.
+    /// Whether it starts with `0x`, which GNU reads as zero times a number.
     pub is_zero_multiplier: bool,
 }
 
-/// Why a text is not a number.
+/// Error from parsing a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotNumber {
-    /// Not a number.
     Invalid,
-    /// It has no digits (BSDs).
+    /// Without digits, in BSD syntax.
     NoDigits,
-    /// It is too large.
     TooLarge,
 }
 
-/// The largest number: offsets are signed.
+/// Maximum, because offsets are signed.
 const MOST: u128 = i64::MAX as u128;
 
-/// A number by the rules of GNU: digits; one of `c w b k K M G T P E Z Y`, where a `B` after it makes it a power of
+/// Parses a number by GNU's rules: digits; one of `c w b k K M G T P E Z Y`, where a `B` after it makes it a power of
 /// 1000 and `iB` one of 1024; `B` for bytes; numbers multiplied by `x`. A suffix without digits means one of it.
 pub fn gnu(text: &str) -> Result<Number, NotNumber> {
     let value = match gnu_product(text)? {
@@ -96,13 +93,13 @@ fn gnu_factor(text: &str) -> Result<Parsed<'_>, NotNumber> {
     Ok(Parsed { value, rest: behind })
 }
 
-/// Digits; an overflow stays an overflow.
+/// Parses digits; an overflow stays an overflow.
 fn decimal(digits: &str) -> u128 {
     digits.bytes().fold(0u128, |value, digit| value.saturating_mul(10).saturating_add(u128::from(digit - b'0')))
 }
 
-/// A number by the rules of the BSDs: decimal, octal (`0…`) or hexadecimal (`0x…`); one of `b k m g t p w` in either case;
-/// numbers multiplied by `x` or `*`. Source: FreeBSD, dd(1) and bin/dd/args.c.
+/// Parses a number by the BSDs' rules: decimal, octal (`0…`) or hexadecimal (`0x…`); one of `b k m g t p w` in either
+/// case; numbers multiplied by `x` or `*`. Source: FreeBSD, dd(1) and bin/dd/args.c.
 pub fn bsd(text: &str) -> Result<Number, NotNumber> {
     match bsd_product(text)? {
         value if value > MOST => Err(NotNumber::TooLarge),

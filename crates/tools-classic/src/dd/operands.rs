@@ -1,4 +1,4 @@
-//! dd's command line, checked as dd checks it.
+//! Parses and checks dd's command line.
 
 use super::human;
 use super::keywords::{CONVERSIONS, Conv, FLAGS, Flag, LEVELS, OPERANDS, Operand, Personality, Status, Word, find};
@@ -6,83 +6,65 @@ use super::number::{self, NotNumber, Number};
 use super::quote::Marks;
 use plumb_workload::limits::MAX_OP_BYTES;
 
-/// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Action {
-    /// Copy.
     #[default]
     Run,
-    /// Print the operands.
     Help,
-    /// Print the version.
     Version,
     /// Print the copy as a workload.
     Translate,
-    /// Print what would be done.
+    /// Print the plan of the copy.
     Plan,
 }
 
-/// Whether to do everything exactly as dd does, where Plumb could do better.
+/// Whether to behave exactly like dd when Plumb could do better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compat {
-    /// Do what is better, if the data stays the same.
+    /// Do better if the copied data is the same.
     #[default]
     Right,
-    /// As dd.
     Strict,
 }
 
-/// A command line that was read.
+/// A parsed command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dd {
-    /// What to do.
     pub action: Action,
-    /// Which dd is followed.
     pub personality: Personality,
-    /// Whether to do everything exactly as dd does.
     pub compat: Compat,
-    /// `--plumb-allow`.
     pub allow: Option<String>,
-    /// `if`.
     pub input: Option<String>,
-    /// `of`.
     pub output: Option<String>,
-    /// `bs`, bytes.
+    /// Block size in bytes, from `bs`.
     pub block: Option<u64>,
-    /// `ibs`, bytes.
+    /// Input block size in bytes, from `ibs`.
     pub input_block: Option<u64>,
-    /// `obs`, bytes.
+    /// Output block size in bytes, from `obs`.
     pub output_block: Option<u64>,
-    /// `cbs`, bytes.
+    /// Record length in bytes, from `cbs`.
     pub record: Option<u64>,
-    /// `count`.
     pub count: Option<Number>,
-    /// `skip`.
     pub skip: Option<Number>,
-    /// `seek`.
     pub seek: Option<Number>,
-    /// `fillchar`.
+    /// Padding byte, from `fillchar`.
     pub fill: Option<u8>,
-    /// `conv`.
     pub conversions: Vec<Conv>,
-    /// `iflag`.
     pub input_flags: Vec<Flag>,
-    /// `oflag`.
     pub output_flags: Vec<Flag>,
-    /// `status`.
     pub status: Status,
     /// Messages to print first, without the program's name.
     pub warnings: Vec<String>,
 }
 
-/// The problem with a command line.
+/// An error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DdUsageError {
-    /// dd's messages, without the program's name; a warning before an error is a separate line.
+    /// dd's messages, without the program's name. A warning before an error is a separate line.
     pub lines: Vec<String>,
     /// Whether to refer to `--help`.
     pub hints_at_help: bool,
-    /// What was probably meant, in Plumb's words, after dd's message.
+    /// Plumb's suggestion of the intended argument, after dd's message.
     pub meant: Option<String>,
 }
 
@@ -99,7 +81,7 @@ impl DdUsageError {
         DdUsageError { meant, ..self }
     }
 
-    /// Everything that dd would print.
+    /// Returns everything that dd would print.
     pub fn text(&self, program: &str) -> String {
         let lines: String = self.lines.iter().map(|line| format!("{program}: {line}\n")).collect();
         if self.hints_at_help { format!("{lines}Try '{program} --help' for more information.\n") } else { lines }
@@ -108,13 +90,13 @@ impl DdUsageError {
 
 const TOO_LARGE: &str = "Value too large for defined data type";
 
-/// No memory holds a larger block.
+/// Maximum block size that memory can hold.
 const LARGEST_BLOCK_BYTES: u64 = MAX_OP_BYTES * 1024;
 
-/// No file is longer, bytes.
+/// Maximum length of a file in bytes.
 const LONGEST_FILE_BYTES: u64 = i64::MAX.unsigned_abs();
 
-/// A hint for a number that is valid for the BSDs but not for GNU.
+/// Returns a hint for a number that is valid for the BSDs but not for GNU.
 fn meant_number(name: &str, value: &str) -> Option<String> {
     number::bsd(value).ok()?;
     let upper = value.to_ascii_uppercase();
@@ -123,7 +105,7 @@ fn meant_number(name: &str, value: &str) -> Option<String> {
     Some(format!("`{name}={value}` is a size for FreeBSD's dd, not GNU's: {gnu}put `--as-version=freebsd` before it"))
 }
 
-/// The operand that an unknown word probably stands for: another sign instead of `=`, a superfluous letter, or `fl`
+/// Returns the operand that an unknown word probably means: another sign instead of `=`, a superfluous letter, or `fl`
 /// lost as a ligature in print.
 pub(super) fn meant_operand(word: &str, personality: Personality) -> Option<String> {
     let end = word.find(|mark: char| !mark.is_ascii_alphabetic())?;
@@ -134,9 +116,10 @@ pub(super) fn meant_operand(word: &str, personality: Personality) -> Option<Stri
     Some(format!("{meant}={value}"))
 }
 
-/// Reads the arguments.
+/// Parses the arguments.
 ///
 /// # Errors
+///
 /// The first argument that dd would refuse, with its message.
 pub fn read(words: &[String], marks: Marks) -> Result<Dd, DdUsageError> {
     let mut dd = Dd::default();
@@ -157,11 +140,11 @@ pub fn read(words: &[String], marks: Marks) -> Result<Dd, DdUsageError> {
     if matches!(dd.action, Action::Help | Action::Version) {
         return Ok(dd);
     }
-    let mut said = Vec::new();
+    let mut seen = Vec::new();
     for word in operands {
-        dd.operand(word, marks, &mut said).map_err(|mut wrong| {
-            wrong.lines.splice(0..0, dd.warnings.drain(..));
-            wrong
+        dd.operand(word, marks, &mut seen).map_err(|mut error| {
+            error.lines.splice(0..0, dd.warnings.drain(..));
+            error
         })?;
     }
     dd.check()?;
@@ -228,7 +211,7 @@ impl Dd {
         Ok(())
     }
 
-    pub(super) fn operand(&mut self, word: &str, marks: Marks, said: &mut Vec<Operand>) -> Result<(), DdUsageError> {
+    pub(super) fn operand(&mut self, word: &str, marks: Marks, seen: &mut Vec<Operand>) -> Result<(), DdUsageError> {
         let is_bsd = self.personality == Personality::FreeBsd;
         let Some((name, value)) = word.split_once('=') else {
             return Err(self.unknown_operand(word, word, marks));
@@ -240,18 +223,18 @@ impl Dd {
             if value.is_empty() {
                 return Err(DdUsageError::plain(format!("no value specified for {name}")));
             }
-            let is_again = said.contains(&operand) && !matches!(operand, Operand::Conversions);
+            let is_again = seen.contains(&operand) && !matches!(operand, Operand::Conversions);
             let block = |one: &Operand| matches!(one, Operand::InputBlock | Operand::OutputBlock);
             let clashes = match operand {
-                Operand::Block => said.iter().any(block),
-                Operand::InputBlock | Operand::OutputBlock => said.contains(&Operand::Block),
+                Operand::Block => seen.iter().any(block),
+                Operand::InputBlock | Operand::OutputBlock => seen.contains(&Operand::Block),
                 _ => false,
             };
             if is_again || clashes {
                 return Err(DdUsageError::plain(format!("{name}: illegal argument combination or already set")));
             }
         }
-        said.push(operand);
+        seen.push(operand);
         match operand {
             Operand::Input => self.input = Some(value.to_owned()),
             Operand::Output => self.output = Some(value.to_owned()),
@@ -280,11 +263,11 @@ impl Dd {
                     match is_bsd {
                         true => DdUsageError::plain(format!("unknown status {value}")),
                         false => {
-                            // Because of the way it compares flags, it names the part before the comma, or everything.
-                            let wrong = value.split(',').find(|part| find(LEVELS, part, self.personality).is_none());
+                            // Because of the way dd compares flags, it names the part before the comma, or everything.
+                            let unknown = value.split(',').find(|part| find(LEVELS, part, self.personality).is_none());
                             DdUsageError::hinting(format!(
                                 "invalid status level: {}",
-                                marks.quote(wrong.unwrap_or(value))
+                                marks.quote(unknown.unwrap_or(value))
                             ))
                         }
                     }
@@ -339,7 +322,7 @@ impl Dd {
         value.split(',').map(flag).collect()
     }
 
-    /// A size, which is above 0.
+    /// Parses a size, which must be positive.
     fn size(&mut self, name: &str, value: &str, marks: Marks) -> Result<u64, DdUsageError> {
         match (self.number(name, value, marks)?.value, self.personality) {
             (0, Personality::Gnu) => Err(DdUsageError::plain(format!("invalid number: {}", marks.quote(value)))),
@@ -348,7 +331,7 @@ impl Dd {
         }
     }
 
-    /// The same of a block. Memory takes one byte less than files.
+    /// Parses a block size. The maximum is one byte less than for files.
     fn block_size(&mut self, name: &str, value: &str, marks: Marks) -> Result<u64, DdUsageError> {
         match (self.size(name, value, marks)?, self.personality) {
             (LONGEST_FILE_BYTES, Personality::Gnu) => {
@@ -387,7 +370,7 @@ impl Dd {
         }
     }
 
-    /// Blocks that no memory holds.
+    /// Rejects blocks that memory cannot hold.
     fn check_memory(&self) -> Result<(), DdUsageError> {
         let ends = [("input", self.block.or(self.input_block)), ("output", self.block.or(self.output_block))];
         match ends.into_iter().find_map(|(end, block)| Some((end, block.filter(|bytes| *bytes > LARGEST_BLOCK_BYTES)?)))
@@ -397,7 +380,6 @@ impl Dd {
         }
     }
 
-    /// Checks for conflicts.
     fn check(&self) -> Result<(), DdUsageError> {
         let has = |one: Conv| self.conversions.contains(&one);
         if self.personality == Personality::FreeBsd {
@@ -416,7 +398,7 @@ impl Dd {
         // Showing lines includes showing counts.
         let to_records = [Conv::Block, Conv::Ebcdic, Conv::Ibm].into_iter().any(has);
         let from_records = [Conv::Unblock, Conv::Ascii].into_iter().any(has);
-        let wrong = if several(&[Conv::Ascii, Conv::Ebcdic, Conv::Ibm]) {
+        let conflict = if several(&[Conv::Ascii, Conv::Ebcdic, Conv::Ibm]) {
             "cannot combine any two of {ascii,ebcdic,ibm}"
         } else if to_records && from_records && self.record.is_some() {
             "cannot combine block and unblock"
@@ -432,6 +414,6 @@ impl Dd {
         } else {
             return self.check_memory();
         };
-        Err(DdUsageError::plain(wrong.to_owned()))
+        Err(DdUsageError::plain(conflict.to_owned()))
     }
 }

@@ -8,7 +8,7 @@ use super::quote;
 use plumb_result::copy::{CopyBlocks, CopyCounts, CopyEvent, CopyStep};
 use std::io;
 
-/// Prints messages as dd does. What comes next depends on what was printed last.
+/// Prints dd's messages. The output depends on what was printed last.
 #[derive(Debug, Clone)]
 pub struct Reporter {
     program: String,
@@ -17,18 +17,18 @@ pub struct Reporter {
     input: String,
     output: String,
     passes_over_read_errors: bool,
-    /// Length of the line that the next carriage return overwrites, in characters.
+    /// Number of characters that the next carriage return overwrites.
     progress_length: usize,
-    /// Bytes that were reported by a line of progress.
+    /// Bytes in the last progress line.
     told_bytes: Option<u64>,
     has_failed: bool,
-    lost_its_reader: bool,
-    /// An end could not be closed, which is dd's last word.
+    reader_is_gone: bool,
+    /// Whether an end could not be closed, which is dd's last message.
     is_over: bool,
 }
 
 impl Reporter {
-    /// For a command line; `program` is the name it was called by.
+    /// Creates a reporter for a command line. `program` is the name it was called by.
     pub fn new(dd: &Dd, program: &str) -> Reporter {
         let name = |path: &Option<String>, stream: &str| path.clone().unwrap_or_else(|| stream.to_owned());
         let streams = match dd.personality {
@@ -45,22 +45,22 @@ impl Reporter {
             progress_length: 0,
             told_bytes: None,
             has_failed: false,
-            lost_its_reader: false,
+            reader_is_gone: false,
             is_over: false,
         }
     }
 
-    /// Whether something failed, so that dd ends with 1.
+    /// Whether something failed, so that dd exits with 1.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Whether whoever read the output went away, which ends dd silently.
-    pub fn lost_its_reader(&self) -> bool {
-        self.lost_its_reader
+    /// Whether the reader of the output is gone, which ends dd silently.
+    pub fn reader_is_gone(&self) -> bool {
+        self.reader_is_gone
     }
 
-    /// The text to print for an event; may be empty.
+    /// Returns the text to print for an event; may be empty.
     pub fn hear(&mut self, event: CopyEvent, counts: &CopyCounts, elapsed_ns: u64) -> String {
         let is_silent = self.status == Status::None;
         if self.is_over {
@@ -71,9 +71,9 @@ impl Reporter {
                 self.progress(counts, elapsed_ns, &format!("{:.0}", elapsed_ns as f64 / 1e9))
             }
             CopyEvent::Second => String::new(),
-            // A slow end after the last line would look like a stalled copy.
+            // A slow flush after the last line would look like a stalled copy.
             CopyEvent::Flushes if self.status == Status::Progress => match self.told_bytes {
-                Some(told) if told < counts.written_bytes => {
+                Some(printed) if printed < counts.written_bytes => {
                     self.progress(counts, elapsed_ns, &general(elapsed_ns as f64 / 1e9))
                 }
                 _ => String::new(),
@@ -89,11 +89,11 @@ impl Reporter {
                 self.message(&format!("warning: partial read ({bytes} {unit}); suggest iflag=fullblock"))
             }
             CopyEvent::Failed { what: CopyStep::Write | CopyStep::WriteBlock, errno: EPIPE } => {
-                self.lost_its_reader = true;
+                self.reader_is_gone = true;
                 String::new()
             }
             CopyEvent::Failed { what, errno } => self.failed(what, errno),
-            CopyEvent::Ended if self.lost_its_reader => String::new(),
+            CopyEvent::Ended if self.reader_is_gone => String::new(),
             CopyEvent::Asked | CopyEvent::PassesOver | CopyEvent::Ended | CopyEvent::Interrupted => {
                 self.summary(counts, elapsed_ns)
             }
@@ -114,7 +114,7 @@ impl Reporter {
         }
         let name = quote::file(self.name_of(what));
         let plain = quote::file_if_needed(self.name_of(what));
-        let said = match what {
+        let subject = match what {
             CopyStep::LookAtInput | CopyStep::LookAtOutput => format!("cannot fstat {name}"),
             CopyStep::Skip => format!("{plain}: cannot skip"),
             CopyStep::Seek | CopyStep::PassOver => format!("{plain}: cannot seek"),
@@ -129,7 +129,7 @@ impl Reporter {
             CopyStep::CloseInput => format!("closing input file {name}"),
             CopyStep::CloseOutput => format!("closing output file {name}"),
         };
-        self.message(&format!("{said}: {reason}"))
+        self.message(&format!("{subject}: {reason}"))
     }
 
     fn name_of(&self, what: CopyStep) -> &str {
@@ -144,13 +144,13 @@ impl Reporter {
         }
     }
 
-    /// Why the input could not be opened.
+    /// Formats the error from opening the input.
     pub fn cannot_open_input(&mut self, errno: i32) -> String {
         let name = self.input.clone();
         self.cannot_open(&name, &reason(errno))
     }
 
-    /// Why the output could not be opened.
+    /// Formats the error from opening the output.
     pub fn cannot_open_output(&mut self, errno: i32) -> String {
         let name = self.output.clone();
         self.cannot_open(&name, &reason(errno))
@@ -164,20 +164,20 @@ impl Reporter {
         }
     }
 
-    /// Why a copy is not possible, in Plumb's words.
+    /// Formats Plumb's reason why a copy is not possible.
     pub fn cannot(&mut self, why: impl std::fmt::Display) -> String {
         self.has_failed = true;
         self.message(&why.to_string())
     }
 
-    /// Why a standard stream could not be used as requested.
+    /// Formats the error from setting flags of a standard stream.
     pub fn cannot_set_flags(&mut self, is_input: bool, errno: i32) -> String {
         self.has_failed = true;
         let name = quote::file(if is_input { &self.input } else { &self.output });
         self.message(&format!("setting flags for {name}: {}", reason(errno)))
     }
 
-    /// Why the copy cannot begin at the place that was asked for: no file is so long. Nothing has been copied.
+    /// Formats the error for a start beyond the maximum length of a file. Nothing has been copied.
     pub fn cannot_reach(&mut self, unreachable: &Unreachable) -> String {
         match unreachable {
             Unreachable::Length { blocks, block_bytes } => self.cannot(format!(
@@ -190,16 +190,15 @@ impl Reporter {
         }
     }
 
-    /// There is no memory for a block.
+    /// Formats the error that there is no memory for a block.
     pub fn no_memory(&mut self, is_input: bool, bytes: u64) -> String {
         self.has_failed = true;
         let end = if is_input { "input" } else { "output" };
         self.message(&human::no_memory(end, bytes))
     }
 
-    /// Plumb's own message.
     pub fn message(&mut self, text: &str) -> String {
-        // An error starts on a new line after progress.
+        // After a progress line, an error starts on a new line.
         let head = if std::mem::take(&mut self.progress_length) > 0 { "\n" } else { "" };
         format!("{head}{}: {text}\n", self.program)
     }
@@ -272,7 +271,7 @@ impl Reporter {
     }
 }
 
-/// The reader of the output has gone away.
+/// The reader of the output is gone.
 const EPIPE: i32 = 32;
 
 /// A number is too large for the system.
@@ -290,7 +289,7 @@ fn gnu_transfer(bytes: u64, elapsed_ns: u64, seconds: &str) -> String {
     format!("{amount}, {seconds} s, {rate}")
 }
 
-/// As C's `%g`: six significant digits, without trailing zeros.
+/// Formats like C's `%g`: six significant digits, without trailing zeros.
 fn general(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -308,7 +307,7 @@ fn general(value: f64) -> String {
     }
 }
 
-/// Digits in groups of three.
+/// Formats digits in groups of three.
 fn grouped(amount: u64) -> String {
     let digits = amount.to_string();
     let mut text = String::new();
@@ -321,7 +320,7 @@ fn grouped(amount: u64) -> String {
     text
 }
 
-/// The system's text for an error.
+/// Returns the system's text for an error.
 fn reason(errno: i32) -> String {
     let text = io::Error::from_raw_os_error(errno).to_string();
     match text.rsplit_once(" (os error") {

@@ -1,22 +1,22 @@
-//! dd command lines from publications: print loses letters and mixes up GNU's and FreeBSD's dd, but a single wrong
-//! character can be corrected.
+//! dd command lines from publications. Print loses letters and mixes up GNU's and FreeBSD's dd, but
+//! a single wrong character can be corrected.
 
 use super::keywords::Personality;
 use super::operands::{Dd, meant_operand};
 use super::quote::Marks;
 
-/// A command line, read as far as it can be.
+/// A command line, parsed as far as possible.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PrintedCommand {
-    /// What was meant, for GNU's dd.
+    /// The intended command line, for GNU dd.
     pub dd: Dd,
     /// Arguments that no dd accepts, as printed.
     pub refused: Vec<String>,
-    /// Arguments that FreeBSD's dd accepts and GNU's refuses: `bs=1m`.
+    /// Arguments that only FreeBSD's dd accepts: `bs=1m`.
     pub only_bsd: Vec<String>,
 }
 
-/// Reads the arguments, continuing after those that dd would refuse.
+/// Parses the arguments, continuing after those that dd would refuse.
 pub fn read_printed(words: &[String]) -> PrintedCommand {
     let mut printed = PrintedCommand::default();
     let mut rest = words.iter();
@@ -39,7 +39,7 @@ impl PrintedCommand {
         }
         self.refused.push(word.to_owned());
         if let Some(meant) = meant_operand(word, Personality::Gnu) {
-            // What cannot be recovered this way is lost.
+            // If this fails, the operand is lost.
             self.is_taken(&meant);
         }
     }
@@ -55,7 +55,7 @@ impl PrintedCommand {
         is_bsd
     }
 
-    /// Reads an operand as this dd does, if it accepts it.
+    /// Parses an operand like this personality, if it accepts it.
     fn taken_by(&mut self, personality: Personality, word: &str) -> bool {
         let mut dd = Dd { personality, ..self.dd.clone() };
         let taken = dd.operand(word, Marks::default(), &mut Vec::new()).is_ok();
@@ -89,14 +89,14 @@ mod tests {
         assert_eq!(found.only_bsd, ["bs=1m"]);
     }
 
-    // Protects: what one dd accepts is accepted, and what none accepts does not affect the rest.
+    // Protects: an operand that one dd accepts is accepted, and one that none accepts does not affect the rest.
     #[test]
     fn only_what_is_wrong_is_refused() {
         let right = printed("if=a of=b bs=1M count=3 conv=fsync status=none");
         assert_eq!((right.refused.len(), right.only_bsd.len()), (0, 0));
-        let wrong = printed("bs=0 bs=4k count=many -x --bad=1 count=2");
-        assert_eq!(wrong.refused, ["bs=0", "count=many", "-x", "--bad=1"]);
-        assert_eq!((wrong.dd.block, wrong.dd.count.map(|count| count.value)), (Some(4096), Some(2)));
+        let command = printed("bs=0 bs=4k count=many -x --bad=1 count=2");
+        assert_eq!(command.refused, ["bs=0", "count=many", "-x", "--bad=1"]);
+        assert_eq!((command.dd.block, command.dd.count.map(|count| count.value)), (Some(4096), Some(2)));
     }
 
     proptest! {

@@ -1,29 +1,28 @@
-//! Names in messages, as coreutils quotes them.
+//! Quotes names in messages like coreutils.
 
 /// The quotation marks of the user's locale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Marks {
-    /// `‘…’`, if the locale is UTF-8.
+    /// `‘…’`, in a UTF-8 locale.
     #[default]
     Curved,
-    /// `'…'`.
+    /// `'…'`, in all other locales.
     Straight,
 }
 
 impl Marks {
-    /// By the variables of the environment: the first of `LC_ALL`, `LC_CTYPE` and `LANG` that says anything decides.
-    /// Source: locale(7).
+    /// Derives the marks from environment variables: the first non-empty one of
+    /// `LC_ALL`, `LC_CTYPE` and `LANG` decides. Source: locale(7).
     pub fn of_locale(variable: impl Fn(&str) -> Option<String>) -> Marks {
-        let said =
+        let locale =
             ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| variable(name).filter(|text| !text.is_empty()));
-        let is_utf8 = said.is_some_and(|text| {
+        let is_utf8 = locale.is_some_and(|text| {
             let text = text.to_ascii_lowercase();
             text.contains("utf-8") || text.contains("utf8")
         });
         if is_utf8 { Marks::Curved } else { Marks::Straight }
     }
 
-    /// A word as given.
     pub fn quote(self, word: &str) -> String {
         let word: String = word.chars().flat_map(escaped).collect();
         match self {
@@ -33,7 +32,7 @@ impl Marks {
     }
 }
 
-/// A character that a terminal might interpret, as a C escape.
+/// Returns a character that a terminal might interpret as a C escape.
 fn escaped(c: char) -> Vec<char> {
     match c {
         '\n' => vec!['\\', 'n'],
@@ -45,7 +44,7 @@ fn escaped(c: char) -> Vec<char> {
     }
 }
 
-/// The name of a file so that a shell would read it back, always in quotes.
+/// Quotes a file name so that a shell would read it back; always with quotation marks.
 pub fn file(name: &str) -> String {
     let is_plain = |c: char| !c.is_control();
     if name.contains('\'') && name.chars().all(|c| is_plain(c) && !"\"$`\\!".contains(c)) {
@@ -65,7 +64,7 @@ pub fn file(name: &str) -> String {
     text
 }
 
-/// The name of a file, in quotes only where a shell would need them.
+/// Quotes a file name only if a shell would need it.
 pub(crate) fn file_if_needed(name: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
     if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { file(name) }

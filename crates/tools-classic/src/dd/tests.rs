@@ -26,7 +26,7 @@ fn copy_of(line: &str) -> CopySpec {
     }
 }
 
-/// GNU dd 9.1's output for each, as observed.
+/// Output of GNU dd 9.1 for each, as observed.
 #[test]
 fn gnu_numbers_are_gnus() {
     let value = |text| number::gnu(text).map(|number| number.value);
@@ -90,7 +90,7 @@ fn bsd_numbers_are_the_bsds() {
 }
 
 proptest! {
-    /// No input ends in a panic.
+    /// No input causes a panic.
     #[test]
     fn any_text_is_a_number_or_none(text in "\\PC{0,12}") {
         let _ = number::gnu(&text);
@@ -102,7 +102,7 @@ proptest! {
         let _ = read(&[text], Marks::Straight);
     }
 
-    /// A factor and a suffix multiply, whatever they are.
+    /// A factor and a suffix multiply, for any values.
     #[test]
     fn suffixes_multiply(digits in 0u64..1_000_000, power in 0usize..4, times in 1u64..100) {
         let suffix = ["", "K", "M", "G"][power];
@@ -115,23 +115,23 @@ proptest! {
         prop_assert_eq!(si, Ok(digits * 1000u64.pow(power as u32)));
     }
 
-    /// An amount is never off by more than half of its last digit.
+    /// A printed amount is off by at most half of its last digit.
     #[test]
     fn amounts_are_near_what_they_tell(amount in 0u64..u64::MAX) {
         for (base, factor) in [(Base::Si, 1000.0f64), (Base::Iec, 1024.0)] {
-            let told = human::bytes(amount, base);
-            let (number, unit) = told.split_once(' ').unwrap();
+            let printed = human::bytes(amount, base);
+            let (number, unit) = printed.split_once(' ').unwrap();
             let letter = unit.chars().next().unwrap().to_ascii_uppercase();
             let power = "BKMGTPEZY".find(letter).unwrap() as i32;
             let value: f64 = number.parse().unwrap();
             let step = if number.contains('.') { 0.05 } else { 0.5 };
             let off = (value - amount as f64 / factor.powi(power)).abs();
-            prop_assert!(off <= step * 1.000_001, "{} told as {}", amount, told);
+            prop_assert!(off <= step * 1.000_001, "{} printed as {}", amount, printed);
         }
     }
 }
 
-/// Last lines of real runs, of GNU dd 9.1.
+/// Last lines of real runs of GNU dd 9.1.
 #[test]
 fn amounts_and_rates_read_as_dds() {
     for (bytes, si, iec) in [
@@ -193,7 +193,7 @@ fn the_last_lines_are_each_personalitys() {
     );
 }
 
-/// Progress goes over its own line; an error, and the end, begin a new one.
+/// A progress line overwrites the previous one; an error, and the end, begin a new line.
 #[test]
 fn progress_is_one_line() {
     let mut reporter = Reporter::new(&read_line("status=progress of=big").unwrap(), "dd");
@@ -201,7 +201,7 @@ fn progress_is_one_line() {
     assert_eq!(first, "\r94613209088 bytes (95 GB, 88 GiB) copied, 1 s, 94.6 GB/s");
     let shorter = reporter.hear(CopyEvent::Second, &counts(1, 0, 9), 2_000_100_000);
     assert_eq!(shorter.trim_end(), "\r9 bytes copied, 2 s, 0.0 kB/s");
-    assert_eq!(shorter.len(), first.len(), "what was there is wiped");
+    assert_eq!(shorter.len(), first.len(), "the old line is erased");
     let failed = reporter.hear(CopyEvent::Failed { what: CopyStep::Write, errno: 28 }, &counts(1, 0, 5), 3);
     assert_eq!(failed, "\ndd: error writing 'big': No space left on device\n");
     assert!(reporter.has_failed());
@@ -210,27 +210,27 @@ fn progress_is_one_line() {
 
 #[test]
 fn what_is_wrong_is_said_in_dds_words() {
-    let said = |line: &str| read_line(line).unwrap_err().text("dd");
+    let message = |line: &str| read_line(line).unwrap_err().text("dd");
     let hint = "Try 'dd --help' for more information.\n";
-    assert_eq!(said("bs=1m"), "dd: invalid number: ‘1m’\n");
-    assert_eq!(said("bs=9E"), "dd: invalid number: ‘9E’: Value too large for defined data type\n");
-    assert_eq!(said("oag=dsync"), format!("dd: unrecognized operand ‘oag=dsync’\n{hint}"));
-    assert_eq!(said("oflag/dsync"), format!("dd: unrecognized operand ‘oflag/dsync’\n{hint}"));
-    assert_eq!(said("oflag=fullblock"), format!("dd: invalid output flag: ‘fullblock’\n{hint}"));
-    assert_eq!(said("conv=a,swab"), format!("dd: invalid conversion: ‘a’\n{hint}"));
-    assert_eq!(said("conv=lcase,ucase"), "dd: cannot combine lcase and ucase\n");
-    assert_eq!(said("--foo"), format!("dd: unrecognized option '--foo'\n{hint}"));
-    assert_eq!(said("--as-version=gnu --as-version=freebsd bs=1q"), "dd: bs: illegal numeric value\n");
-    assert_eq!(said("--as-version freebsd bs=1k ibs=2"), "dd: ibs: illegal argument combination or already set\n");
+    assert_eq!(message("bs=1m"), "dd: invalid number: ‘1m’\n");
+    assert_eq!(message("bs=9E"), "dd: invalid number: ‘9E’: Value too large for defined data type\n");
+    assert_eq!(message("oag=dsync"), format!("dd: unrecognized operand ‘oag=dsync’\n{hint}"));
+    assert_eq!(message("oflag/dsync"), format!("dd: unrecognized operand ‘oflag/dsync’\n{hint}"));
+    assert_eq!(message("oflag=fullblock"), format!("dd: invalid output flag: ‘fullblock’\n{hint}"));
+    assert_eq!(message("conv=a,swab"), format!("dd: invalid conversion: ‘a’\n{hint}"));
+    assert_eq!(message("conv=lcase,ucase"), "dd: cannot combine lcase and ucase\n");
+    assert_eq!(message("--foo"), format!("dd: unrecognized option '--foo'\n{hint}"));
+    assert_eq!(message("--as-version=gnu --as-version=freebsd bs=1q"), "dd: bs: illegal numeric value\n");
+    assert_eq!(message("--as-version freebsd bs=1k ibs=2"), "dd: ibs: illegal argument combination or already set\n");
     assert_eq!(
-        said("bs=0x10"),
+        message("bs=0x10"),
         "dd: warning: ‘0x’ is a zero multiplier; use ‘00x’ if that is intended\ndd: invalid number: ‘0x10’\n"
     );
     let straight = read(&["bs=1m".to_owned()], Marks::of_locale(|_| Some("C".to_owned())));
     assert_eq!(straight.unwrap_err().text("dd"), "dd: invalid number: '1m'\n");
 }
 
-// Protects those who type a published command: its slips of print are explained, and what is not a slip is not.
+// Protects users who type a published command: its misprints are explained, and correct arguments are not.
 #[test]
 fn slips_of_print_are_explained() {
     let meant = |line: &str| read_line(line).unwrap_err().meant;
@@ -268,7 +268,7 @@ fn a_command_line_is_a_copy() {
     assert_eq!(read_line("status=progress").unwrap().status, Status::Progress);
 }
 
-/// Where all storage is gone to bypassing the page cache, so is the phase.
+/// A phase is direct if all its storage is opened directly.
 #[test]
 fn direct_is_what_storage_is_opened_as() {
     let cache = |line: &str| lower::lower(&read_line(line).unwrap()).phase[0].cache;
@@ -278,7 +278,7 @@ fn direct_is_what_storage_is_opened_as() {
     assert_eq!(cache("if=/dev/zero of=/dev/null"), CachePolicy::AsIs);
 }
 
-/// Numbers are the same whoever reads them again.
+/// Plain numbers are the same in both syntaxes.
 #[test]
 fn plain_numbers_are_plain() {
     assert_eq!(number::gnu("12"), Ok(Number { value: 12, counts_bytes: false, is_zero_multiplier: false }));

@@ -1,20 +1,18 @@
-//! The devices to report, their order, and what each did since the previous sample.
+//! The devices to report, their order, and their activity since the previous sample.
 
 use super::{Compat, DeviceNames, IostatSettings, Which};
 use plumb_result::blocks::{BlockDevice, BlockExtent, BlockStat, DeviceNumber};
 
-/// Devices and groups in the order in which they are reported.
+/// Devices and groups in report order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DeviceList {
     entries: Vec<Entry>,
 }
 
-/// Where a device goes in the list.
+/// The position of a new device in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Placement {
-    /// By its name.
     Sorted,
-    /// At the end.
     AsSaid,
 }
 
@@ -23,7 +21,7 @@ struct Entry {
     /// With `!` for `/`, as in `/sys/block`.
     name: String,
     kind: Kind,
-    /// Of what is in `/dev` under the name.
+    /// Device number of `/dev/NAME`.
     number: Option<DeviceNumber>,
     seen: bool,
     now: BlockStat,
@@ -34,23 +32,22 @@ struct Entry {
 enum Kind {
     Device,
     WithPartitions,
-    /// With what iostat itself keeps of it: by how many devices it divides, and the sum of the look before.
+    /// A group with iostat's own state: the number of devices to divide by, and the sum at the previous sample.
     Group {
         divisor: u32,
         last: BlockStat,
     },
 }
 
-/// What is reported for a device or a group.
+/// The reported values of a device or a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceRow {
-    /// The name that is shown.
+    /// The printed name.
     pub name: String,
-    /// What it did.
     pub work: BlockStat,
     /// Sectors read, written and discarded.
     pub sectors: [u64; 3],
-    /// By how many devices the utilisation is divided; 0 for a group without any.
+    /// Number of devices by which the utilisation is divided; 0 for an empty group.
     pub devices: u32,
 }
 
@@ -63,7 +60,7 @@ impl DeviceList {
         }
     }
 
-    /// The position of the name in the list; adds it if it is missing.
+    /// Returns the position of the name in the list, adding it if it is missing.
     pub(super) fn add_named(&mut self, name: &str, number: Option<DeviceNumber>, order: Placement) -> usize {
         if let Some(at) = self.position(name) {
             return at;
@@ -87,13 +84,12 @@ impl DeviceList {
         self.entries.iter().position(|entry| entry.name == name)
     }
 
-    /// Whether there are groups.
     pub fn has_groups(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.kind, Kind::Group { .. }))
     }
 
     /// Adds a sample of the devices.
-    pub(super) fn look(&mut self, devices: &[BlockDevice], which: Which) {
+    pub(super) fn add_sample(&mut self, devices: &[BlockDevice], which: Which) {
         for entry in &mut self.entries {
             entry.before = if entry.seen { entry.now } else { BlockStat::default() };
             entry.seen = false;
@@ -103,12 +99,12 @@ impl DeviceList {
             self.look_at_named(devices, order);
         }
         for device in devices {
-            let is_told = match which {
+            let is_reported = match which {
                 Which::Named => false,
                 Which::Whole => device.extent == BlockExtent::Whole,
                 Which::Everything => true,
             };
-            if is_told {
+            if is_reported {
                 self.see(device, order);
             }
         }
@@ -136,7 +132,7 @@ impl DeviceList {
         self.entries[at].see(device);
     }
 
-    /// What is reported, in the part `part` (from 1) of a report.
+    /// Returns the rows of part `part` (from 1) of a report.
     pub(super) fn rows(&mut self, settings: &IostatSettings, part: u32, names: &mut dyn DeviceNames) -> Vec<DeviceRow> {
         let mut rows = Vec::new();
         let mut group: Option<OpenGroup> = None;
@@ -155,7 +151,7 @@ impl DeviceList {
                     continue;
                 }
             }
-            if settings.tells(&entry.now, &entry.before) {
+            if settings.shows(&entry.now, &entry.before) {
                 let name = entry.shown(settings, names);
                 rows.push(row(name, &entry.now, &entry.before, 1, settings.compat));
             }
@@ -164,7 +160,7 @@ impl DeviceList {
         rows
     }
 
-    /// The row of a group, when all of its devices were seen.
+    /// Adds the row of a group after its last device.
     fn close(&mut self, group: Option<OpenGroup>, settings: &IostatSettings, part: u32, rows: &mut Vec<DeviceRow>) {
         let Some(group) = group else { return };
         let entry = &mut self.entries[group.at];
@@ -182,10 +178,10 @@ impl DeviceList {
                 if part == 1 {
                     (now, before) = (group.now, *last);
                     *divisor += group.devices;
-                    // The later parts begin with an emptied sum, which the next report takes for that of the look before.
+                    // The later parts begin with an empty sum, which the next report uses as the previous one.
                     *last = if settings.has_parts() { BlockStat::default() } else { group.now };
                 }
-                if settings.tells(&now, &before) {
+                if settings.shows(&now, &before) {
                     rows.push(row(name, &now, &before, *divisor, Compat::Strict));
                 }
             }
@@ -194,7 +190,7 @@ impl DeviceList {
 }
 
 impl IostatSettings {
-    fn tells(&self, now: &BlockStat, before: &BlockStat) -> bool {
+    fn shows(&self, now: &BlockStat, before: &BlockStat) -> bool {
         let ops = |stat: &BlockStat| [stat.reads, stat.writes, stat.discards, stat.flushes].map(|one| one.ops);
         (self.never_used || !now.is_idle()) && !(self.omit_idle && ops(now) == ops(before))
     }
@@ -240,12 +236,12 @@ impl Entry {
     }
 }
 
-/// As `/sys/block` writes a name.
+/// Returns the form of a name in `/sys/block`.
 fn in_sys(name: &str) -> String {
     name.replace('/', "!")
 }
 
-/// Whether the device was taken away and another one put there: it did less than before, of everything.
+/// Whether the device was replaced by another one: all its counters fell.
 fn was_replaced(now: &BlockStat, before: &BlockStat) -> bool {
     let total = |stat: &BlockStat| stat.moved().ops.wrapping_add(stat.flushes.ops);
     let sectors = |stat: &BlockStat| [stat.reads, stat.writes, stat.discards].map(|ops| ops.sectors);
@@ -263,7 +259,8 @@ fn work(now: &BlockStat, before: &BlockStat, compat: Compat) -> BlockStat {
 
 fn row(name: String, now: &BlockStat, before: &BlockStat, devices: u32, compat: Compat) -> DeviceRow {
     let work = work(now, before, compat);
-    // iostat takes totals, and only these, for 32 bits where a counter fell; a fall shows as a difference of half of 64.
+    // If a counter fell, iostat treats totals, and only these, as 32-bit; a fall shows as
+    // a difference of half of 64 bits.
     let total = |sectors: u64, before: u64| match compat {
         Compat::Strict if sectors > u64::MAX / 2 && before <= u64::from(u32::MAX) => sectors & u64::from(u32::MAX),
         _ => sectors,

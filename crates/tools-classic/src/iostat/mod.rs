@@ -1,10 +1,10 @@
 //! iostat (sysstat 12.6.1): turns its command line and samples of the kernel's counters into its text or JSON.
 //!
-//! 1. [`read`]: reads a command line into [`IostatSettings`]; facts about device names come from [`DeviceNames`].
+//! 1. [`read`]: parses a command line into [`IostatSettings`]; facts about device names come from [`DeviceNames`].
 //! 2. [`Session::report`]: turns a sample of the counters into a report since the previous sample.
 //! 3. [`print`]: prints columns, human-readable text (`-h`), or JSON.
 //!
-//! Two things that iostat prints wrongly are corrected, except with `--compat=strict`: see [`Compat`].
+//! Two values that iostat prints wrongly are corrected, except with `--compat=strict`: see [`Compat`].
 
 mod devices;
 mod options;
@@ -19,7 +19,6 @@ pub use report::{CpuShares, Report};
 pub use session::Session;
 pub use settings::{Action, Columns, Compat, DataUnit, DeviceNames, IostatSettings, OtherPlace, TableLayout, Which};
 
-/// What `-V` says.
 pub const VERSION: &str = "sysstat version 12.6.1 (iostat, by Plumb)\n";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The command line, read as iostat reads it: word by word; the order matters.
+//! Parses the command line like iostat: word by word; the order matters.
 
 use super::{
     Action, Columns, Compat, DataUnit, DeviceList, DeviceNames, IostatSettings, OtherPlace, TableLayout, Which,
@@ -7,7 +7,7 @@ use crate::iostat::devices::Placement;
 use plumb_tools::options::Takes::{Nothing, Optional, Value};
 use plumb_tools::options::{Opt, letter, long};
 
-/// What iostat says of a command line that it does not understand.
+/// iostat's answer to an invalid command line.
 pub const USAGE: &str = "\
 Usage: iostat [ options ] [ <interval> [ <count> ] ]
 Options are:
@@ -18,7 +18,7 @@ Options are:
 [ <device> [...] | ALL ]
 ";
 
-/// All options, for completion: one row for each value of those whose words the reader compares as they are.
+/// All options, for completion. An option whose words the parser compares literally has a row for each value.
 pub const OPTIONS: &[Opt] = &[
     letter('c', Nothing, "processors"),
     letter('d', Nothing, "devices"),
@@ -49,18 +49,14 @@ pub const OPTIONS: &[Opt] = &[
     long("compat=meant", Nothing, "Plumb's own: compute group totals correctly"),
 ];
 
-/// The problem with a command line.
+/// An error in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IostatUsageError {
-    /// It is not understood; iostat answers with [`USAGE`].
+    /// An invalid command line; iostat answers with [`USAGE`].
     #[error("{0}")]
     Usage(String),
-    /// Unknown name type.
     #[error("Invalid type of persistent device name")]
-    PersistentType {
-        /// As given.
-        given: String,
-    },
+    PersistentType { given: String },
 }
 
 fn usage<T>(reason: impl Into<String>) -> Result<T, IostatUsageError> {
@@ -77,7 +73,7 @@ struct GivenOptions {
     compat: Compat,
 }
 
-/// Which tables there are, and when.
+/// The tables to print, and their times.
 #[derive(Default)]
 struct ReportOptions {
     cpu: bool,
@@ -88,7 +84,7 @@ struct ReportOptions {
     count: Option<u64>,
 }
 
-/// The columns and the form of tables.
+/// Columns and layout of tables.
 #[derive(Default)]
 struct LayoutOptions {
     extended: bool,
@@ -102,7 +98,7 @@ struct LayoutOptions {
     megabytes: bool,
 }
 
-/// Which devices are shown, and under which names.
+/// The devices to print, and their names.
 #[derive(Default)]
 struct DeviceOptions {
     everything: bool,
@@ -116,38 +112,40 @@ struct DeviceOptions {
     list: DeviceList,
 }
 
-/// Reads a command line, without the name of the program. `posixly_correct`: whether the environment has POSIXLY_CORRECT.
+/// Parses a command line without the program's name. `posixly_correct`:
+/// whether the environment contains POSIXLY_CORRECT.
 ///
 /// # Errors
-/// What iostat would refuse, with the reason.
+///
+/// Arguments that iostat would refuse, with the reason.
 pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames) -> Result<Action, IostatUsageError> {
-    let mut said = GivenOptions::default();
+    let mut given = GivenOptions::default();
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
         match word {
             "-p" => match words.next_if(|next| !next.starts_with('-') && !is_number(next)) {
-                Some(list) => said.partitions_of(list, names),
-                None => said.devices.everything = true,
+                Some(list) => given.partitions_of(list, names),
+                None => given.devices.everything = true,
             },
             "-g" => {
                 let Some(name) = words.next() else { return usage("-g needs a group name: -g NAME DEVICE …") };
-                said.devices.groups = true;
-                said.devices.list.add_group(name);
+                given.devices.groups = true;
+                given.devices.list.add_group(name);
             }
-            "--human" => said.layout.human = true,
-            "--pretty" => said.layout.pretty = true,
-            "--compact" => said.layout.compact = true,
-            "--compat=meant" => said.compat = Compat::Meant,
-            "--compat=strict" => said.compat = Compat::Strict,
+            "--human" => given.layout.human = true,
+            "--pretty" => given.layout.pretty = true,
+            "--compact" => given.layout.compact = true,
+            "--compat=meant" => given.compat = Compat::Meant,
+            "--compat=strict" => given.compat = Compat::Strict,
             "-f" | "+f" => {
-                let directory = words.next().filter(|path| said.other_place.is_none() && names.is_directory(path));
+                let directory = words.next().filter(|path| given.other_place.is_none() && names.is_directory(path));
                 let Some(directory) = directory else {
                     return usage(format!(
                         "{word} needs an existing directory and can be given once: {word} DIRECTORY"
                     ));
                 };
                 let place = if word == "-f" { OtherPlace::Instead } else { OtherPlace::Beside };
-                said.other_place = Some(place(directory.into()));
+                given.other_place = Some(place(directory.into()));
             }
             "-j" => {
                 let Some(kind) = words.next() else {
@@ -157,19 +155,19 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
                 if lower.contains('/') || !names.has_type(&lower) {
                     return Err(IostatUsageError::PersistentType { given: kind.to_owned() });
                 }
-                said.devices.persistent = Some(lower);
-                said.layout.pretty = true;
+                given.devices.persistent = Some(lower);
+                given.layout.pretty = true;
             }
             "-o" => match words.next() {
-                Some("JSON") => said.layout.json = true,
+                Some("JSON") => given.layout.json = true,
                 other => {
                     return usage(format!("unknown output format `{}`; use -o JSON", other.unwrap_or_default()));
                 }
             },
             word if word.starts_with("--dec=") => match word {
-                "--dec=0" => said.layout.decimals = Some(0),
-                "--dec=1" => said.layout.decimals = Some(1),
-                "--dec=2" => said.layout.decimals = Some(2),
+                "--dec=0" => given.layout.decimals = Some(0),
+                "--dec=1" => given.layout.decimals = Some(1),
+                "--dec=2" => given.layout.decimals = Some(2),
                 _ => return usage(format!("`{word}`: use 0, 1 or 2 decimals")),
             },
             word if word.starts_with("--") => return usage(format!("unknown option `{word}`")),
@@ -178,17 +176,17 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
                     if letter == 'V' {
                         return Ok(Action::Version);
                     }
-                    said.letter(letter)?;
+                    given.letter(letter)?;
                 }
             }
-            word if !is_number(word) => said.device(word, names),
-            word => said.number(word)?,
+            word if !is_number(word) => given.device(word, names),
+            word => given.number(word)?,
         }
     }
-    said.settings(posixly_correct)
+    given.settings(posixly_correct)
 }
 
-/// Digits only, or nothing at all.
+/// Whether a word has only digits; the empty word counts as well.
 fn is_number(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -217,7 +215,7 @@ impl GivenOptions {
     }
 
     fn number(&mut self, word: &str) -> Result<(), IostatUsageError> {
-        // Digits only: what does not fit is the most there is, as for strtol(3).
+        // Only digits: a value that does not fit is limited to the maximum, as in strtol(3).
         let value = if word.is_empty() { 0 } else { word.parse::<i64>().unwrap_or(i64::MAX).unsigned_abs() };
         match (self.reports.interval_s, self.reports.count) {
             (None, _) => self.reports.interval_s = Some(value),
@@ -229,8 +227,8 @@ impl GivenOptions {
         Ok(())
     }
 
-    /// Devices of the list are sorted, unless there are groups or everything is asked for: as far as that is known when a
-    /// word is read.
+    /// Sorts devices in the list unless there are groups or all devices are requested, as far
+    /// as known when a word is read.
     fn order(&self) -> Placement {
         if self.devices.groups || self.devices.everything { Placement::AsSaid } else { Placement::Sorted }
     }

@@ -1,12 +1,11 @@
-//! What a command line asks for.
+//! The action of a command line.
 
 use super::settings::IozoneSettings;
 
-/// What a command line asks for.
+/// The action of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// To print this text and end.
+    /// Print this text and exit.
     Print(String),
-    /// To run tests.
     Run(Box<IozoneSettings>),
 }

@@ -1,21 +1,20 @@
-//! Splits options as the C library's getopt(3) does, over lexopt. `-+` is an option of getopt(3) whose value is the rest of a name:
-//! `-+u`, `-+ u`; the value of that name is always the next word.
+//! Splits options like the C library's getopt(3), using lexopt. `-+` is an option of getopt(3) whose value is the rest
+//! of a name: `-+u`, `-+ u`. The value of that name is always the next word.
 
 use super::IozoneUsageError;
 use super::options::find;
 use lexopt::{Arg, Parser};
 use plumb_tools::options::text;
 
-/// An option and what follows it.
+/// An option and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReadOption {
-    /// As in the table.
     pub name: &'static str,
-    /// Its value, if it takes one.
+    /// `None` if the option takes no value.
     pub value: Option<String>,
 }
 
-/// Parts a command line; `-F` takes what is left of it.
+/// Splits a command line; `-F` takes the rest of it.
 pub(crate) struct Words(Parser);
 
 impl Words {
@@ -25,22 +24,23 @@ impl Words {
         Words(parser)
     }
 
-    /// The next N arguments, as for `-F`.
+    /// Returns the next `count` arguments, for `-F`.
     pub(crate) fn take(&mut self, count: usize) -> Vec<String> {
         self.0.try_raw_args().into_iter().flatten().take(count).map(text).collect()
     }
 
-    /// The next option.
+    /// Returns the next option.
     ///
     /// # Errors
+    ///
     /// An unknown option, or a missing argument.
     pub(crate) fn next(&mut self) -> Result<Option<ReadOption>, IozoneUsageError> {
         loop {
             match self.0.next() {
                 Ok(Some(Arg::Short(letter))) => return self.option(letter).map(Some),
-                // getopt(3) sees the letter `-`.
+                // getopt(3) reads this as the letter `-`.
                 Ok(Some(Arg::Long(_))) => return self.option('-').map(Some),
-                // Operands are passed over.
+                // Operands are ignored.
                 Ok(Some(Arg::Value(_))) => {}
                 Ok(None) | Err(_) => return Ok(None),
             }

@@ -1,8 +1,7 @@
-//! Help and version.
+//! Help and version of IOzone.
 
 use super::options::{OPTIONS, OWN};
 
-/// What `-h` prints.
 pub fn text() -> String {
     let mut text = "iozone: help mode\n\n".to_owned();
     for row in OPTIONS {
@@ -16,7 +15,6 @@ pub fn text() -> String {
     text
 }
 
-/// What `-v` prints.
 pub fn version() -> String {
     format!("Plumb {}, compatible with IOzone 3.489\n", env!("CARGO_PKG_VERSION"))
 }

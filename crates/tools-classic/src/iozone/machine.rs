@@ -1,16 +1,16 @@
-//! What reading a command line needs to know about the machine.
+//! Facts about the machine that parsing a command line needs.
 
 use plumb_tools::FileError;
 
-/// What reading a command line needs to know about the machine.
+/// Facts about the machine that parsing a command line needs.
 pub trait Machine {
-    /// The text of a telemetry file.
+    /// Returns the text of a telemetry file.
     ///
     /// # Errors
-    /// It cannot be read.
+    ///
+    /// The file cannot be read.
     fn file(&mut self, path: &str) -> Result<String, FileError>;
-    /// What `uname -a` says.
     fn uname(&mut self) -> String;
-    /// How many processors are online.
+    /// Returns the number of online processors.
     fn processors(&mut self) -> u32;
 }

@@ -1,8 +1,8 @@
 //! IOzone 3.489: its command line, its calls, and its output.
 //!
-//! [`read`] reads a command line, [`lower::lower`] turns its tests into phases, [`print`] prints as IOzone does, and
-//! [`published`] reads numbers from its output. Where IOzone silently does something other than asked, the intended
-//! meaning is used with a note; `--compat=strict` does and prints what IOzone does.
+//! [`read`] parses a command line, [`lower::lower`] turns its tests into phases, [`print`] prints like IOzone, and
+//! [`published`] parses numbers from its output. If IOzone silently deviates from the request, the intended meaning is
+//! used with a note; `--compat=strict` behaves and prints like IOzone.
 
 mod action;
 mod getopt;

@@ -1,9 +1,9 @@
-//! Every option of IOzone, in one table: parser, help and completion are made from it.
+//! A table of all IOzone options, shared by parser, help and completion.
 
 use plumb_tools::options::Takes::{Nothing, Value};
 use plumb_tools::options::{Opt, Table, long};
 
-/// In the order of the help.
+/// Options in the order of the help.
 pub(crate) const OPTIONS: &[Opt] = &[
     long("a", Nothing, "Full automatic mode: all record sizes for all file sizes"),
     long("A", Nothing, "As -a -z -i 0 -i 1"),
@@ -109,14 +109,14 @@ pub(crate) const OPTIONS: &[Opt] = &[
     long("+Z", Nothing, "Pattern 0xA5, as in old data sets"),
 ];
 
-/// Those that are Plumb's own, with two dashes.
+/// Plumb's own options, with two dashes.
 pub(crate) const OWN: &[(&str, &str)] = &[
     ("compat=strict", "Follow IOzone 3.489 exactly, including its errors"),
     ("xlsx=FILE", "Write a workbook with charts and a heat map"),
     ("repeat=#", "Run all tests N times; rates are means, and the workbook has their intervals"),
 ];
 
-/// The row of an option.
+/// Returns the row of an option.
 pub(crate) fn find(name: &str) -> Option<&'static Opt> {
     Table(&[OPTIONS]).named(name)
 }

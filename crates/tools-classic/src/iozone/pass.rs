@@ -1,9 +1,9 @@
-//! IOzone's tests, and the passes that each of them makes.
+//! IOzone's tests, and the passes of each test.
 
 use plumb_result::CellMetric;
 use strum::VariantArray;
 
-/// A test, by the number of `-i`.
+/// A test; the numbers are those of `-i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Test {
     /// 0: write, rewrite.
@@ -22,7 +22,7 @@ pub enum Test {
     Fwrite,
     /// 7: fread, refread.
     Fread,
-    /// 8: mixed workload, of several processes only.
+    /// 8: mixed workload, only with several processes.
     Mix,
     /// 9: pwrite, repwrite.
     Pwrite,
@@ -31,15 +31,14 @@ pub enum Test {
 }
 
 impl Test {
-    /// All, by their numbers.
+    /// All tests, by number.
     pub const ALL: &[Test] = Test::VARIANTS;
 
-    /// Its number.
     pub fn number(self) -> usize {
         Test::ALL.iter().position(|test| *test == self).unwrap_or(0)
     }
 
-    /// Its passes with a single process; `-+n` omits the second.
+    /// Returns its passes with a single process; `-+n` omits the second.
     pub fn passes(self) -> &'static [Pass] {
         match self {
             Test::Write => &[Pass::Write, Pass::Rewrite],
@@ -56,7 +55,7 @@ impl Test {
         }
     }
 
-    /// Width of its columns in the table if the test is skipped.
+    /// Returns the width of its columns in the table if the test is skipped.
     pub fn blank(self) -> usize {
         match self {
             Test::Backward => 9,
@@ -77,20 +76,20 @@ macro_rules! passes {
         }
 
         impl Pass {
-            /// All, in the order of the report.
+            /// All passes, in the order of the report.
             pub const ALL: &'static [Pass] = &[$(Pass::$pass,)*];
 
-            /// The name of its phases.
+            /// Returns the name of its phases.
             pub fn slug(self) -> &'static str {
                 match self { $(Pass::$pass => $slug,)* }
             }
 
-            /// The head of its report on standard output.
+            /// Returns the heading of its report on standard output.
             pub fn title(self) -> &'static str {
                 match self { $(Pass::$pass => $title,)* }
             }
 
-            /// The head of its report in a spreadsheet.
+            /// Returns the heading of its report in a spreadsheet.
             pub fn label(self) -> &'static str {
                 match self { $(Pass::$pass => $label,)* }
             }
@@ -120,7 +119,7 @@ passes! {
 }
 
 impl Pass {
-    /// The unit that its rate counts.
+    /// Returns the unit of its rate.
     pub fn kind(self) -> CellMetric {
         match self {
             Pass::Write => CellMetric::Write,
@@ -144,7 +143,7 @@ impl Pass {
         }
     }
 
-    /// The pass of a phase: `random-read-1024k-64k` is a random read.
+    /// Returns the pass of a phase: `random-read-1024k-64k` is a random read.
     pub fn of_phase(name: &str) -> Option<Pass> {
         let is_of = |pass: &&Pass| {
             let sizes = name.strip_prefix(pass.slug()).and_then(|rest| rest.strip_prefix('-'));
@@ -153,7 +152,6 @@ impl Pass {
         Pass::ALL.iter().find(is_of).copied()
     }
 
-    /// Whether it writes.
     pub fn writes(self) -> bool {
         use Pass::*;
         matches!(self, Write | Rewrite | RandomWrite | RecordRewrite | Fwrite | Refwrite | Pwrite | Repwrite)
@@ -165,7 +163,7 @@ impl Pass {
         matches!(self, Rewrite | Reread | Refwrite | Refread | Repwrite | Repread)
     }
 
-    /// Width of its column in the table.
+    /// Returns the width of its column in the table.
     pub fn width(self) -> usize {
         match self {
             Pass::RecordRewrite | Pass::Stride => 10,

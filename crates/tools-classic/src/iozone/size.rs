@@ -1,15 +1,15 @@
-//! Sizes as IOzone reads them, and as they were meant.
+//! Sizes as IOzone parses them, and as the user meant them.
 
-/// A size that was said.
+/// A parsed size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sized {
-    /// As IOzone takes it: the whole number at its beginning, and the unit of its last letter.
+    /// IOzone's reading: the whole number at its start, and the unit of its last letter.
     pub taken_bytes: i64,
-    /// The intended size; equal to the other if there is no difference.
+    /// The intended size; equal to `taken_bytes` if there is no difference.
     pub meant_bytes: i64,
 }
 
-/// The whole number at the beginning of a text, as `atoll` reads it.
+/// Parses the whole number at the start of a text, like `atoll`.
 pub(crate) fn whole(text: &str) -> i64 {
     let text = text.trim_start();
     let digits_at = usize::from(text.starts_with(['-', '+']));
@@ -17,7 +17,7 @@ pub(crate) fn whole(text: &str) -> i64 {
     text[..end].trim_start_matches('+').parse().unwrap_or(if text.len() > 18 { i64::MAX } else { 0 })
 }
 
-/// A size. A bare number is kB.
+/// Parses a size. A bare number is in kB.
 pub(crate) fn size(text: &str) -> Sized {
     let unit = |letter: Option<char>| match letter.map(|letter| letter.to_ascii_lowercase()) {
         Some('m') => 1i64 << 20,
@@ -25,7 +25,7 @@ pub(crate) fn size(text: &str) -> Sized {
         _ => 1 << 10,
     };
     let taken_bytes = whole(text).saturating_mul(unit(text.chars().last()));
-    // `1.5m` is one and a half, and `1MiB` is not a kB.
+    // `1.5m` is one and a half MB, and `1MiB` is not in kB.
     let number_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, rest) = text.split_at(number_end);
     let rest = rest.to_ascii_lowercase();

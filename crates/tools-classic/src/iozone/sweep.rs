@@ -3,48 +3,46 @@
 /// One file size with one record size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizePoint {
-    /// Of the file, kB.
+    /// Size of the file in kB.
     pub file_kb: u64,
-    /// Of a record, bytes.
+    /// Size of a record in bytes.
     pub record_bytes: u64,
 }
 
 /// An entry of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportEntry {
-    /// What it is for.
     pub point: SizePoint,
-    /// Whether it is measured; the report has zeros otherwise.
+    /// Whether it is measured; otherwise the report contains zeros.
     pub is_run: bool,
 }
 
-/// A sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SizeSweep {
-    /// In the order of the report; those that are run, in the order of running.
+    /// In the order of the report, in which the measured ones also run.
     pub entries: Vec<ReportEntry>,
-    /// The head of the report, bytes.
+    /// Record sizes in the header of the report, in bytes.
     pub records: Vec<u64>,
 }
 
-/// What a sweep is made of.
+/// The ranges of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepRange {
-    /// kB, ascending.
+    /// File sizes in kB, ascending.
     pub files_kb: Vec<u64>,
-    /// Bytes, ascending.
+    /// Record sizes in bytes, ascending.
     pub records: Vec<u64>,
-    /// Files above this, kB, have no records below [`LARGE_RECORD_BYTES`].
+    /// Files above this size in kB have no records below [`LARGE_RECORD_BYTES`].
     pub crossover_kb: Option<u64>,
 }
 
-/// Smallest record of large files.
+/// Minimum record size of large files.
 pub(crate) const LARGE_RECORD_BYTES: u64 = 64 << 10;
 
-/// Files above this are large, kB.
+/// Files above this size in kB are large.
 pub(crate) const CROSSOVER_KB: u64 = 16 << 10;
 
-/// Sizes from one to another, each this many times the one before.
+/// Returns sizes from one to another, each `times` the previous one.
 pub fn steps(from: u64, to: u64, times: u64) -> Vec<u64> {
     std::iter::successors(Some(from.max(1)), |size| size.checked_mul(times.max(2)))
         .take_while(|size| *size <= to)
@@ -52,7 +50,7 @@ pub fn steps(from: u64, to: u64, times: u64) -> Vec<u64> {
 }
 
 impl SizeSweep {
-    /// All records that fit into each file.
+    /// Combines each file size with all records that fit.
     pub fn new(range: &SweepRange) -> SizeSweep {
         let mut entries = Vec::new();
         for &file_kb in &range.files_kb {
@@ -68,7 +66,6 @@ impl SizeSweep {
         SizeSweep { entries, records: range.records.clone() }
     }
 
-    /// Those that are run.
     pub fn points(&self) -> impl Iterator<Item = SizePoint> + '_ {
         self.entries.iter().filter(|entry| entry.is_run).map(|entry| entry.point)
     }

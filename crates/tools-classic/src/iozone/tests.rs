@@ -33,7 +33,7 @@ impl Machine for FakeMachine {
     }
 }
 
-/// One whose `uname -a` is this.
+/// A machine with this `uname -a`.
 struct NamedMachine(String);
 
 impl Machine for NamedMachine {
@@ -61,15 +61,15 @@ fn settings(line: &str) -> IozoneSettings {
     }
 }
 
-fn wrong(line: &str) -> IozoneUsageError {
+fn refusal(line: &str) -> IozoneUsageError {
     match read(&words(line), &mut FakeMachine) {
-        Err(wrong) => wrong,
+        Err(error) => error,
         other => panic!("{line}: {other:?}"),
     }
 }
 
-/// What the golden says after its date.
-// Protects: a number beyond all sizes is the largest there is, and no panic.
+/// Returns the golden's text after its date.
+// Protects: a number beyond all sizes becomes the maximum, without a panic.
 #[test]
 fn numbers_beyond_all_sizes_end_at_the_largest() {
     const MANY: &str = "199999999999999999999024";
@@ -79,7 +79,7 @@ fn numbers_beyond_all_sizes_end_at_the_largest() {
     assert_eq!(settings(&format!("iozone -S {MANY}")).buffers.cache_bytes, u64::MAX);
 }
 
-// Protects who asks what a command line measures: it is what its workload has phases for.
+// Protects callers that ask what a command line measures: it equals the phases of its workload.
 #[test]
 fn what_is_measured_is_what_has_phases() {
     for words in ["-i 0 -i 1", "-i 3 -i 2 -+n", "-t 2 -i 0 -i 2", "-I -E", "-+E -f f -i 1 -i 3"] {
@@ -92,21 +92,21 @@ fn what_is_measured_is_what_has_phases() {
     assert_eq!(settings("iozone -a -g 1g").file_kb_max(), 1 << 20);
 }
 
-fn behind_date(golden: &str) -> &str {
+fn after_date(golden: &str) -> &str {
     let date = golden.find("\tRun began").unwrap();
     golden[date..].split_once("\n\n").unwrap().1
 }
 
-/// A pass that came to a rate of whole kB/s, with a share of the processor's time.
+/// Returns a pass with a rate in whole kB/s and a CPU usage.
 fn measured(pass: Pass, point: SizePoint, rate_kb: u64, cpu_percent: f64) -> MeasuredPass {
     let elapsed_ns = 1_000_000_000;
     let cpu_ns = (cpu_percent * 1e7).round() as u64;
-    // In the midst of a kB, since rates are cut off.
+    // In the middle of a kB, because rates are truncated.
     let round = Round { bytes: rate_kb * 1024 + 512, ops: 1, elapsed_ns, cpu_ns, ..Round::default() };
     MeasuredPass { pass, point, children: 0, rounds: vec![round] }
 }
 
-/// The rows of a golden's table: sizes, and rates in the order of the columns.
+/// Returns the rows of a golden's table: sizes, and rates in the order of the columns.
 fn rows(golden: &str) -> Vec<Vec<u64>> {
     let table = golden.split("freread").nth(1).unwrap();
     let table = table.split("iozone test complete").next().unwrap();
@@ -119,7 +119,7 @@ fn passes(settings: &IozoneSettings) -> Vec<Pass> {
     tests.flat_map(|test| test.passes()).copied().collect()
 }
 
-/// The shares of CPU time of a golden's report, by pass, file and record in kB.
+/// Returns the CPU usage in a golden's report, by pass, file and record in kB.
 fn cpu_shares(golden: &str, settings: &IozoneSettings) -> BTreeMap<(Pass, u64, u64), f64> {
     let mut shares = BTreeMap::new();
     for pass in passes(settings) {
@@ -138,7 +138,7 @@ fn cpu_shares(golden: &str, settings: &IozoneSettings) -> BTreeMap<(Pass, u64, u
     shares
 }
 
-/// Everything that a single-process run prints after the date.
+/// Returns everything that a single-process run prints after the date.
 fn stream(line: &str, golden: &str) -> String {
     let settings = settings(&format!("{line} --compat=strict"));
     let shares = cpu_shares(golden, &settings);
@@ -163,7 +163,7 @@ fn stream(line: &str, golden: &str) -> String {
     text_of
 }
 
-/// Without what IOzone says of its clock, which is of a microsecond.
+/// Removes IOzone's text about its clock, which has a resolution of a microsecond.
 fn without_clock(golden: &str) -> String {
     let of_clock =
         |line: &&str| !line.starts_with("Timer resolution is poor") && !line.starts_with("reported inaccurate");
@@ -180,11 +180,11 @@ fn streams_of_their_own_print_the_same_table_and_report() {
         ),
         ("iozone -E -s 4m -r 64k -f f", include_str!("../../golden/iozone/ext_E.out")),
     ] {
-        assert_eq!(stream(line, golden), without_clock(behind_date(golden)), "{line}");
+        assert_eq!(stream(line, golden), without_clock(after_date(golden)), "{line}");
     }
 }
 
-/// Every digit as the same: numbers that follow from rounded ones differ in their last digits.
+/// Replaces every digit by the same one: numbers computed from rounded ones differ in their last digits.
 fn shape(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
 }
@@ -193,7 +193,7 @@ fn number_behind(line: &str, word: &str) -> Option<f64> {
     line.split_once(word)?.1.split_whitespace().next()?.trim_end_matches(',').parse().ok()
 }
 
-/// A golden of throughput tests with `-C`, as it was measured.
+/// Parses a golden of throughput tests with `-C` into measurements.
 fn blocks(golden: &str) -> Vec<MeasuredPass> {
     let order = [Pass::Write, Pass::Rewrite, Pass::Read, Pass::Reread];
     let point = SizePoint { file_kb: 4096, record_bytes: 65536 };
@@ -238,10 +238,10 @@ fn throughput_tests_print_the_same_blocks_and_report() {
     }
     text.push_str(&ThroughputReport::of(&settings, &all).text());
     text.push_str("\niozone test complete.\n");
-    assert_eq!(shape(&text), shape(behind_date(golden)));
+    assert_eq!(shape(&text), shape(after_date(golden)));
 }
 
-/// IOzone forgets a first child with nothing when it looks for the smallest.
+/// IOzone ignores a first child with 0 when it computes the minimum.
 #[test]
 fn the_smallest_is_the_smallest() {
     let golden = include_str!("../../golden/iozone/throughput_t1_t2_t4_R_C.out");
@@ -253,7 +253,7 @@ fn the_smallest_is_the_smallest() {
     assert!(theirs.contains("Min xfer \t\t\t\t\t=    4096.00 kB\n"), "{theirs}");
 }
 
-/// Byte by byte, but for one byte after each label that IOzone leaves as it finds it.
+/// Byte-exact, except for one uninitialised byte after each label in IOzone's file.
 #[test]
 fn the_spreadsheet_has_the_same_bytes() {
     let golden = include_bytes!("../../golden/iozone/auto.xls");
@@ -262,7 +262,7 @@ fn the_spreadsheet_has_the_same_bytes() {
     let cells = cells(golden);
     let rates: Vec<f64> = cells.iter().filter(|cell| cell.column > 0).map(|cell| cell.value).collect();
     let mut all = Vec::new();
-    // Two rows a table: the head, of all record sizes, and the only file, of those that fit.
+    // Two rows per table: the header with all record sizes, and the only file with those that fit.
     const HEAD: usize = 13;
     const FIT: usize = 9;
     for (pass, table) in passes(&settings).into_iter().zip(rates.chunks(HEAD + FIT)) {
@@ -284,7 +284,7 @@ struct Cell {
     value: f64,
 }
 
-/// Records of a stream of BIFF 2: where each begins, its kind and its bytes.
+/// Returns the records of a BIFF 2 stream with offset, kind and bytes.
 fn records(bytes: &[u8]) -> Vec<(usize, u16, &[u8])> {
     let mut records = Vec::new();
     let mut at = 0;
@@ -335,10 +335,10 @@ fn large_files_have_no_small_records_unless_somebody_says_so() {
 
 #[test]
 fn what_is_wrong_is_told_with_iozones_words_and_codes() {
-    assert_eq!(wrong("iozone").code, 255);
-    assert!(wrong("iozone").out.contains("Usage: For usage information type iozone -h"));
-    assert_eq!(wrong("iozone -? -Y").err, "iozone: invalid option -- '?'\n");
-    assert_eq!(wrong("iozone -? -Y").out, "Unsupported option -> (null) <-\n");
+    assert_eq!(refusal("iozone").code, 255);
+    assert!(refusal("iozone").out.contains("Usage: For usage information type iozone -h"));
+    assert_eq!(refusal("iozone -? -Y").err, "iozone: invalid option -- '?'\n");
+    assert_eq!(refusal("iozone -? -Y").out, "Unsupported option -> (null) <-\n");
     for (line, code) in [
         ("iozone -t 2 -F a b -f c", 10),
         ("iozone -t 2 -f a -F b c", 11),
@@ -352,14 +352,14 @@ fn what_is_wrong_is_told_with_iozones_words_and_codes() {
         ("iozone -t 3 -+R names", 13),
         ("iozone -t 2 -+R nowhere", 2),
     ] {
-        assert_eq!(wrong(line).code, code, "{line}");
+        assert_eq!(refusal(line).code, code, "{line}");
     }
     for refused in
         ["+m list", "+c host", "+s", "+i 1", "+h host", "+t", "+H host", "+P 1", "+M", "+Q 4096", "+S 1", "+W 10"]
     {
-        let wrong = wrong(&format!("iozone -{refused}"));
-        assert_eq!(wrong.code, 2, "{refused}");
-        assert!(wrong.err.len() > "iozone: \n".len(), "{refused} is refused without a reason");
+        let error = refusal(&format!("iozone -{refused}"));
+        assert_eq!(error.code, 2, "{refused}");
+        assert!(error.err.len() > "iozone: \n".len(), "{refused} is refused without a reason");
     }
     for (line, code) in [
         ("iozone -N -t 2", 17),
@@ -376,7 +376,7 @@ fn what_is_wrong_is_told_with_iozones_words_and_codes() {
     }
 }
 
-/// What IOzone leaves out silently is reported once.
+/// Tests that IOzone skips silently are reported once.
 #[test]
 fn what_is_not_run_is_said() {
     for line in
@@ -390,7 +390,7 @@ fn what_is_not_run_is_said() {
     assert!(settings("iozone -i 0 -i 11 --compat=strict").messages.notes.is_empty());
 }
 
-/// A rate of records is of the children of throughput tests; IOzone takes it elsewhere and does nothing.
+/// A rate of records applies to children of throughput tests; elsewhere IOzone accepts and ignores it.
 #[test]
 fn records_a_second_are_of_children_only() {
     let spacings = |line: &str| -> Vec<Option<plumb_workload::Nanos>> {
@@ -406,7 +406,7 @@ fn records_a_second_are_of_children_only() {
     assert_eq!(spacings("iozone -t 1 -+O 100 -i 0 -s 64k"), [Some(plumb_workload::Nanos(10_000_000)); 2]);
 }
 
-/// As strace shows IOzone's children: of a share of them the part is cut off.
+/// As strace shows for IOzone's children: a fractional number of them is rounded down.
 #[test]
 fn so_many_children_of_the_mix_read() {
     for (line, readers) in
@@ -434,7 +434,7 @@ fn a_size_is_what_it_means() {
     assert_eq!(point("iozone -i 0"), 512);
 }
 
-/// Every workload that a command line means can be run.
+/// Every workload of a command line is valid.
 #[test]
 fn what_is_lowered_is_valid() {
     for line in [
@@ -462,7 +462,7 @@ fn what_is_lowered_is_valid() {
     }
 }
 
-// Protects a sweep on a disk that is too small for its end: the rows before are run and printed, and no row is a zero.
+// Protects a sweep that does not fit on the disk: the rows before run and are printed, and no row is zero.
 #[test]
 fn rows_that_are_left_out_leave_the_others_as_they_are() {
     let settings = settings("iozone -a -n 64k -g 256k -i 0 -i 1 -R");
@@ -498,7 +498,7 @@ fn children_need_room_together_and_reading_needs_none() {
     assert_eq!(rows("iozone -E -s 64k -i 1 -f mine"), []);
 }
 
-// Protects the report of a sweep that a signal ended: rows up to the size at hand, which has 0 for what was not measured.
+// Protects the report of an interrupted sweep: rows up to the current size, with 0 for missing values.
 #[test]
 fn an_interrupted_report_ends_at_the_size_at_hand() {
     let settings = settings("iozone -a -n 64k -g 256k -i 0 -i 1 -R");
@@ -512,13 +512,13 @@ fn an_interrupted_report_ends_at_the_size_at_hand() {
     let whole = (64, vec![1024.0; 5]);
     assert_eq!(rows(Some(point(128, 8192))), [whole.clone(), (128, vec![1024.0, 0.0])]);
     assert_eq!(rows(Some(point(64, 65536))), std::slice::from_ref(&whole));
-    // Before anything of a size is measured, it has begun.
+    // A size has started before anything of it is measured.
     let rows = surfaces_until(&settings, &measured[..5], Some(point(128, 4096))).remove(0).rows;
     assert_eq!(rows, [whole, (128, vec![0.0])]);
     assert_eq!(surfaces_until(&settings, &measured, None).remove(0).rows, []);
 }
 
-// Protects the report of a throughput test that a signal ended: the test at hand has a line and no rate.
+// Protects the report of an interrupted throughput test: the current test has a line without a rate.
 #[test]
 fn a_throughput_test_without_a_rate_is_a_zero() {
     let settings = settings("iozone -t 2 -s 64k -R");
@@ -528,26 +528,26 @@ fn a_throughput_test_without_a_rate_is_a_zero() {
     assert!(text.ends_with("\"  Initial write \"       0.00 \n\n"), "{text}");
 }
 
-// Protects words that scripts look for: what IOzone says around its options, oddities included.
+// Protects text that scripts look for: IOzone's lines about its options, including oddities.
 #[test]
 fn options_are_told_as_by_iozone() {
-    let told = |line: &str| settings(line).messages.echo.concat();
-    assert_eq!(told("iozone -+a 50 -s 64k"), "\tZero Percent 50\n \tFile size set to 64 kB\n");
-    let wrong = |line: &str| {
+    let echo = |line: &str| settings(line).messages.echo.concat();
+    assert_eq!(echo("iozone -+a 50 -s 64k"), "\tZero Percent 50\n \tFile size set to 64 kB\n");
+    let refusal = |line: &str| {
         let words: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
-        let Err(wrong) = read(&words, &mut FakeMachine) else { panic!("{line} is right") };
-        (wrong.out, wrong.code)
+        let Err(error) = read(&words, &mut FakeMachine) else { panic!("{line} is valid") };
+        (error.out, error.code)
     };
     let unread = |which| (format!("Unable to open {which} telemetry file \"nofile\"\n"), 174);
-    assert_eq!(wrong("iozone -Y nofile"), unread("read"));
-    assert_eq!(wrong("iozone -X nofile"), unread("write"));
+    assert_eq!(refusal("iozone -Y nofile"), unread("read"));
+    assert_eq!(refusal("iozone -X nofile"), unread("write"));
     let unlisted = |next| (format!("Failed to stat the iozone input file: {next}\n"), 2);
-    assert_eq!(wrong("iozone -+R nofile -t 2"), unlisted("-t"));
-    assert_eq!(wrong("iozone -t 2 -+R nofile"), unlisted("(null)"));
+    assert_eq!(refusal("iozone -+R nofile -t 2"), unlisted("-t"));
+    assert_eq!(refusal("iozone -t 2 -+R nofile"), unlisted("(null)"));
 }
 
-// Protects the lines around `-M`, of which IOzone prints 80 bytes and then, without an end, the next one: a shorter line of
-// the machine repeats nothing, and each further `-M` repeats what follows it.
+// Protects the lines around `-M`. IOzone prints 80 bytes and then, without a terminator, the next line. A shorter
+// machine line repeats nothing, and each further `-M` repeats the text after it.
 #[test]
 fn what_follows_a_long_line_of_the_machine_is_printed_twice() {
     let lines = |uname_bytes: usize, options: &str| -> String {
@@ -562,20 +562,20 @@ fn what_follows_a_long_line_of_the_machine_is_printed_twice() {
         };
         head.lines().map(letter).collect()
     };
-    // As the real one prints them where `uname -a` is of 67 and of 66 bytes.
+    // As the real tool prints them if `uname -a` has 67 and 66 bytes.
     assert_eq!(lines(67, "-M -s 64k -r 4k -i 0"), "Mssr");
     assert_eq!(lines(66, "-M -s 64k -r 4k -i 0"), "Msr");
     assert_eq!(lines(67, "-M -s 64k -M -r 4k -i 0"), "MssMrr");
     assert_eq!(lines(67, "-s 64k -M -M -M -r 4k -i 0"), "sMMMrMMrMrr");
     assert_eq!(lines(67, "-s 64k -M -i 0"), "sM");
-    // The end of the line is where the next one begins.
+    // The line ends where the next one begins.
     let words = ["-M", "-s", "64k"].map(str::to_owned);
     let Ok(Action::Run(settings)) = read(&words, &mut NamedMachine("x".repeat(90))) else { panic!() };
     let twice = "\tFile size set to 64 kB\n".repeat(2);
     assert!(head::settings(&settings, &[]).starts_with(&format!("\n\tMachine = {}{twice}", "x".repeat(68))));
 }
 
-// Protects reports of tests that `-i` names and that do not run: IOzone prints them with 0.
+// Protects reports of tests that `-i` names but that do not run: IOzone prints them with 0.
 #[test]
 fn tests_that_a_mode_leaves_out_are_reported_as_0() {
     let reported = |line: &str| -> Vec<(Pass, Vec<f64>)> {
@@ -596,7 +596,7 @@ fn tests_that_a_mode_leaves_out_are_reported_as_0() {
     assert_eq!(reported("iozone -s 64k -r 4k -i 0 -i 9 -R"), [Pass::Write, Pass::Rewrite].map(ran), "not without -E");
 }
 
-// Protects the columns of `-A`: there are no others, whatever `-i` says.
+// Protects the columns of `-A`: there are no others, even with `-i`.
 #[test]
 fn auto_mode_2_has_four_columns() {
     let settings = settings("iozone -A -s 64k -i 6");

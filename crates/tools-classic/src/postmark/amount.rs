@@ -1,6 +1,6 @@
-//! Amounts of bytes, as PostMark writes them.
+//! Amounts of bytes in PostMark's format.
 
-/// Bytes in PostMark's units. One megabyte is still printed in kilobytes; amounts in plain bytes do not occur.
+/// Formats bytes in PostMark's units. One megabyte is still printed in kilobytes; amounts in plain bytes do not occur.
 pub(super) fn scaled(bytes: f64) -> String {
     if bytes / 1_048_576.0 > 1.0 {
         format!("{:.2} megabytes", bytes / 1_048_576.0)

@@ -12,22 +12,20 @@ struct Command {
     does: fn(&mut PostmarkSettings, Option<&str>) -> Vec<Answer>,
 }
 
-/// What a line asks for beyond settings, in order.
+/// An action that a line asks for, besides changing settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// To be printed.
     Print(String),
-    /// To be reported as an error; without `Error: ` and the end of the line.
+    /// Report an error, given without `Error: ` and the line end.
     Complain(String),
-    /// A run; its report goes to the end of this file, or is printed.
+    /// Run; the report is appended to this file, or printed.
     Run(Option<String>),
-    /// The settings, to the end of this file, or to be printed.
+    /// Show the settings; they are appended to this file, or printed.
     Show(Option<String>),
-    /// The commands of a file.
+    /// Execute the commands of a file.
     Load(String),
-    /// A command of the shell; the shell itself when absent.
+    /// Run a shell command; without one, an interactive shell.
     Shell(Option<String>),
-    /// The end.
     Quit,
 }
 
@@ -97,15 +95,14 @@ const EXTENSIONS: &[Command] = &[Command {
     does: |settings, value| number(&mut settings.threads, value, "invalid number of threads"),
 }];
 
-/// Obeys lines, one after another.
+/// Executes lines, one after another.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Language {
-    /// What is set so far.
     pub settings: PostmarkSettings,
 }
 
 impl Language {
-    /// A line of a file of commands, without its end.
+    /// Executes a line of a file of commands, without its line end.
     pub fn obey(&mut self, line: &str) -> Vec<Answer> {
         if let Some(command) = line.strip_prefix('!') {
             return vec![Answer::Shell((!command.is_empty()).then(|| command.to_owned()))];
@@ -117,13 +114,13 @@ impl Language {
         }
     }
 
-    /// The command that a line is, as it is written out: `set size`.
+    /// Returns the full name of the command in a line: `set size`.
     pub fn command(line: &str) -> Option<&'static str> {
         let all = COMMANDS.iter().chain(EXTENSIONS);
         all.into_iter().find(|command| line.starts_with(command.name)).map(|command| command.name)
     }
 
-    /// A line that somebody typed: it may be `?` or `exit` too.
+    /// Executes a typed line, which may also be `?` or `exit`.
     pub fn obey_typed(&mut self, line: &str) -> Vec<Answer> {
         self.obey(match line {
             "?" => "help",
@@ -133,7 +130,7 @@ impl Language {
     }
 }
 
-/// The text after the command's name and one more character.
+/// Returns the text after the command's name and one more character.
 fn value(rest: &str) -> Option<&str> {
     let mut characters = rest.chars();
     characters.next().map(|_| characters.as_str())
@@ -147,7 +144,7 @@ fn complain(what: impl Into<String>) -> Vec<Answer> {
     vec![Answer::Complain(what.into())]
 }
 
-/// As `atoi`: the number at the beginning, 0 if there is none. What does not fit an `int` is invalid.
+/// Parses the number at the start like `atoi`; 0 if there is none. A number that does not fit an `int` is invalid.
 fn leading_number(text: &str) -> i32 {
     let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -156,15 +153,15 @@ fn leading_number(text: &str) -> i32 {
     text[..sign + end].trim_start_matches('+').parse().unwrap_or(0)
 }
 
-/// A number from 1 on.
+/// Parses a number of at least 1.
 fn positive(text: &str) -> Option<u32> {
     u32::try_from(leading_number(text)).ok().filter(|number| *number > 0)
 }
 
-fn number(setting: &mut u32, value: Option<&str>, wrong: &str) -> Vec<Answer> {
+fn number(setting: &mut u32, value: Option<&str>, message: &str) -> Vec<Answer> {
     match value.and_then(positive) {
         Some(number) => *setting = number,
-        None => return complain(wrong),
+        None => return complain(message),
     }
     Vec::new()
 }
@@ -207,8 +204,8 @@ fn set_report(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Answe
 
 fn set_location(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Answer> {
     let locations = &mut settings.locations;
-    let (sign, said) = match value {
-        // With no name, files would be made in the root directory.
+    let (sign, text) = match value {
+        // Without a name, files would be created in the root directory.
         None | Some("" | "+" | "-") => return complain("no directory name specified"),
         Some(value) => match value.strip_prefix(['+', '-']) {
             Some(name) => (value.chars().next(), name),
@@ -216,17 +213,17 @@ fn set_location(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Ans
         },
     };
     if sign == Some('-') {
-        match locations.iter().position(|location| location.path == said) {
+        match locations.iter().position(|location| location.path == text) {
             Some(place) => drop(locations.remove(place)),
-            None => return complain(format!("cannot find location '{said}'")),
+            None => return complain(format!("cannot find location '{text}'")),
         }
         return Vec::new();
     }
-    let (path, weight) = match said.rsplit_once(' ') {
+    let (path, weight) = match text.rsplit_once(' ') {
         Some((path, weight)) => (path, Err(weight)),
-        None => (said, Ok(1)),
+        None => (text, Ok(1)),
     };
-    let (weight, told) = match weight {
+    let (weight, answers) = match weight {
         Ok(weight) => (weight, Vec::new()),
         Err(text) => match positive(text) {
             Some(weight) => (weight, Vec::new()),
@@ -240,10 +237,10 @@ fn set_location(settings: &mut PostmarkSettings, value: Option<&str>) -> Vec<Ans
         locations.clear();
     }
     locations.push(Location { path: path.to_owned(), weight });
-    told
+    answers
 }
 
-/// All commands, or those with this prefix.
+/// Returns the help for all commands, or for those with this prefix.
 fn help(value: Option<&str>) -> String {
     let line = |command: &Command| format!("{} - {}\n", command.name, command.help);
     let wanted = value.unwrap_or_default();
@@ -343,14 +340,14 @@ mod tests {
         assert_eq!(names(&["set location +A 3", "set location +B", "set location C d 2"]), ["C d"]);
         assert_eq!(names(&["set location A", "set location +B", "set location -A"]), ["B"]);
         assert_eq!(complaint("set location -A"), "cannot find location 'A'");
-        // PostMark would go to the root directory.
+        // PostMark would change to the root directory.
         assert_eq!(complaint("set location "), "no directory name specified");
         let mut language = Language::default();
         assert_eq!(language.obey("set location A x"), complain("ignoring invalid weight 'x'"));
         assert_eq!(language.settings.locations, [Location { path: "A".to_owned(), weight: 1 }]);
     }
 
-    /// The tool takes what is not a number for 0 here, and so does a script that counts on it.
+    /// PostMark reads invalid text as 0 here, and scripts rely on that.
     #[test]
     fn a_bias_of_no_number_is_zero() {
         assert_eq!(after(&["set bias create x"]).bias_create, 0);
@@ -358,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_given_as_they_were_said() {
+    fn actions_keep_their_order() {
         let orders = |line: &str| Language::default().obey(line);
         assert_eq!(orders("run"), [Answer::Run(None)]);
         assert_eq!(orders("run out.txt"), [Answer::Run(Some("out.txt".to_owned()))]);

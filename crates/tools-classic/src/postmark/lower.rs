@@ -1,4 +1,4 @@
-//! A run as a workload: each part a phase.
+//! Turns a run into a workload: each part becomes a phase.
 
 use super::Compat;
 use super::settings::PostmarkSettings;
@@ -16,32 +16,29 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PhaseKind {
-    /// Subdirectories are made; untimed by PostMark.
+    /// Create subdirectories; not timed by PostMark.
     #[strum(serialize = "make-subdirectories")]
     MakeDirectories,
-    /// Files are created.
     Create,
-    /// Transactions.
     Transactions,
-    /// Files are deleted.
     Delete,
-    /// Subdirectories are removed; untimed by PostMark.
+    /// Remove subdirectories; not timed by PostMark.
     #[strum(serialize = "remove-subdirectories")]
     RemoveDirectories,
 }
 
 impl PhaseKind {
-    /// The phase's name in results.
+    /// Returns the phase's name in results.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// That of a phase of this name.
+    /// Returns the phase with this name.
     pub fn from_name(name: &str) -> Option<PhaseKind> {
         name.parse().ok()
     }
 
-    /// What PostMark prints before it.
+    /// Returns the text that PostMark prints before it.
     pub fn announced(self) -> &'static str {
         match self {
             PhaseKind::MakeDirectories => "Creating subdirectories...",
@@ -53,24 +50,22 @@ impl PhaseKind {
     }
 }
 
-/// A run that is about to be done.
+/// A planned run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What is to be done.
     pub workload: Workload,
-    /// The run itself.
     pub run: Postmark,
-    /// What each thread will do.
+    /// Planned work of each thread.
     pub totals: Vec<Totals>,
 }
 
 impl Plan {
-    /// A thread has no file left before its transactions are over.
+    /// Whether a thread runs out of files before the end of its transactions.
     pub fn runs_out_of_files(&self) -> bool {
         self.totals.iter().any(|totals| totals.transactions < u64::from(self.run.transactions))
     }
 
-    /// Ops of all transactions: three for what opens a file, one for a deletion.
+    /// Returns the number of ops in all transactions: three if a file is opened, one for a deletion.
     pub fn transaction_ops(&self) -> u64 {
         let ops = |totals: &Totals| {
             let created = totals.created.saturating_sub(self.run.number.into());
@@ -79,23 +74,21 @@ impl Plan {
         self.totals.iter().map(ops).sum()
     }
 
-    /// Transactions that will be done, of the thread that does fewest.
+    /// Returns the number of transactions of the thread with the fewest.
     pub fn transactions(&self) -> u64 {
         self.totals.iter().map(|totals| totals.transactions).min().unwrap_or(0)
     }
 }
 
-/// Settings that cannot be run.
+/// The reason why settings cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}: {help}")]
 pub struct CannotRun {
-    /// The problem.
     pub message: String,
-    /// The way out.
     pub help: &'static str,
 }
 
-/// The run that settings ask for, possible or not.
+/// Returns the run of these settings, even if it is impossible.
 pub fn run_of(settings: &PostmarkSettings) -> Postmark {
     let bias = |tenths: i32| u8::try_from(tenths).ok();
     let locations = settings
@@ -119,10 +112,11 @@ pub fn run_of(settings: &PostmarkSettings) -> Postmark {
     }
 }
 
-/// A run of these settings.
+/// Plans a run of these settings.
 ///
 /// # Errors
-/// Why a run is not possible, with the way out.
+///
+/// The reason why a run is not possible, with a remedy.
 pub fn lower(settings: &PostmarkSettings, compat: Compat) -> Result<Plan, CannotRun> {
     let run = run_of(settings);
     if let Some(problem) = run.problems().into_iter().next() {

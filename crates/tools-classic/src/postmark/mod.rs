@@ -1,10 +1,10 @@
 //! PostMark: turns its commands into a workload, and results into its two reports.
 //!
-//! 1. [`Language`]: reads lines into [`PostmarkSettings`] and actions, by one table of commands.
-//! 2. [`lower`]: a workload with PostMark's parts as phases.
-//! 3. [`report`]: the verbose or terse report.
+//! 1. [`Language`]: parses lines into [`PostmarkSettings`] and actions, with a table of commands.
+//! 2. [`lower`]: creates a workload with PostMark's parts as phases.
+//! 3. [`report`]: prints the verbose or terse report.
 //!
-//! It follows 1.51 to 1.53, which all call themselves v1.51. `set threads` is an extension.
+//! It emulates 1.51 to 1.53, which all call themselves v1.51. `set threads` is an extension.
 
 mod amount;
 mod compat;
@@ -19,13 +19,12 @@ pub use lower::{PhaseKind, Plan, lower, run_of};
 pub use report::{Counts, Spent, dots, report};
 pub use settings::{Location, PostmarkSettings, ReportForm};
 
-/// What the program calls itself, when it starts.
+/// The program's name and version, printed at its start.
 pub const BANNER: &str = "PostMark v1.51 : 8/14/01\n";
 
-/// What asks for the next command.
+/// The prompt for the next command.
 pub const PROMPT: &str = "pm>";
 
-/// The default command file.
 pub const CONFIGURATION: &str = ".pmrc";
 
 /// Printed instead of `Done` if all files were deleted before the transactions ended.

@@ -11,31 +11,23 @@ use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
 use std::fmt::Write;
 
-/// What a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Counts {
-    /// Transactions.
     pub transactions: u64,
     /// Files created before the transactions.
     pub created_alone: u64,
-    /// Files created by transactions.
     pub created_mixed: u64,
-    /// Files read.
     pub read: u64,
-    /// Files appended to.
     pub appended: u64,
-    /// Files deleted by transactions.
     pub deleted_mixed: u64,
     /// Files deleted after the transactions.
     pub deleted_alone: u64,
-    /// Bytes read.
     pub bytes_read: f64,
-    /// Bytes written.
     pub bytes_written: f64,
 }
 
 impl Counts {
-    /// The measurement of a run in which all phases completed.
+    /// Sums the measurement of a run in which all phases completed.
     pub fn measured(plan: &Plan, phases: &[PhaseMeasurement]) -> Counts {
         let count = |kind: PhaseKind, op: OpKind| {
             let phase = phases.iter().find(|phase| phase.name == kind.name());
@@ -49,7 +41,7 @@ impl Counts {
             created_alone: of(PhaseKind::Create, OpKind::Create),
             created_mixed,
             read: of(PhaseKind::Transactions, OpKind::Read),
-            // Every file that is created is written once; what else is written is appended.
+            // Each created file is written once; all other writes are appends.
             appended: of(PhaseKind::Transactions, OpKind::Write).saturating_sub(created_mixed),
             deleted_mixed: of(PhaseKind::Transactions, OpKind::Unlink),
             deleted_alone: of(PhaseKind::Delete, OpKind::Unlink),
@@ -58,7 +50,7 @@ impl Counts {
         }
     }
 
-    /// What PostMark counts: what it asked for, whatever came of it, with bytes added in single precision.
+    /// Returns PostMark's own numbers: the requested work, regardless of its results, with bytes added in single precision.
     pub fn asked(plan: &Plan) -> Counts {
         let sum = |of: fn(&plumb_workload::program::postmark::Totals) -> u64| plan.totals.iter().map(of).sum::<u64>();
         let single = |of: fn(&plumb_workload::program::postmark::Totals) -> f32| {
@@ -79,27 +71,22 @@ impl Counts {
     }
 }
 
-/// How long the parts took, s.
+/// Duration of each part in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spent {
-    /// All three together.
     pub total_s: f64,
-    /// Creation.
     pub create_s: f64,
-    /// Transactions.
     pub transactions_s: f64,
-    /// Deletion.
     pub delete_s: f64,
 }
 
 impl Spent {
-    /// As measured.
     pub fn measured(phases: &[PhaseMeasurement]) -> Spent {
         let [create_s, transactions_s, delete_s] = times(phases).map(|ns| ns as f64 / 1e9);
         Spent { total_s: create_s + transactions_s + delete_s, create_s, transactions_s, delete_s }
     }
 
-    /// In whole seconds, for a run that began this long after a full second; 0 becomes 1.
+    /// Converts to whole seconds, for a run that began `began_ns` after a full second; 0 becomes 1.
     pub fn whole_seconds(phases: &[PhaseMeasurement], began_ns: u64) -> Spent {
         let mut at = began_ns;
         let [first, second, third] = times(phases).map(|ns| {
@@ -117,13 +104,13 @@ impl Spent {
     }
 }
 
-/// Wall times of the three parts, ns, each at least 1.
+/// Returns the wall times of the three parts in nanoseconds, each at least 1.
 fn times(phases: &[PhaseMeasurement]) -> [u64; 3] {
     [PhaseKind::Create, PhaseKind::Transactions, PhaseKind::Delete]
         .map(|kind| phases.iter().find(|phase| phase.name == kind.name()).map_or(0, |phase| phase.wall_ns).max(1))
 }
 
-/// The report of a run.
+/// Formats the report of a run.
 pub fn report(form: ReportForm, counts: &Counts, spent: &Spent, compat: Compat) -> String {
     match form {
         ReportForm::Verbose => verbose(counts, spent, compat),
@@ -198,8 +185,8 @@ fn divided(amount: f64, seconds: f64, compat: Compat) -> f64 {
     }
 }
 
-/// Number of dots after this many transactions: one after the first of each tenth.
+/// Returns the number of dots after `done` transactions: one after the first of each tenth.
 pub fn dots(done: u64, transactions: u64) -> u64 {
-    // PostMark cannot take a tenth of less than ten.
+    // PostMark cannot compute a tenth of less than ten.
     done.div_ceil((transactions / 10).max(1))
 }

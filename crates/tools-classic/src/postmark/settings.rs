@@ -1,56 +1,49 @@
-//! The settings, and how they are shown.
+//! The settings, and their listing.
 
 use super::amount::scaled;
 use std::fmt::Write;
 
-/// What is set, with PostMark's defaults.
+/// The settings, with PostMark's defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostmarkSettings {
-    /// Smallest size of a file, bytes.
+    /// Minimum file size in bytes.
     pub low: u32,
-    /// Largest size, bytes.
+    /// Maximum file size in bytes.
     pub high: u32,
-    /// Files at the beginning.
     pub number: u32,
-    /// Seed.
     pub seed: u32,
-    /// Transactions.
     pub transactions: u32,
-    /// Directories; the working directory when empty.
+    /// Directories; the working directory if empty.
     pub locations: Vec<Location>,
-    /// Subdirectories; 1 is none.
+    /// Number of subdirectories; 1 means none.
     pub subdirectories: u32,
-    /// Bytes of a read.
+    /// Read size in bytes.
     pub read_block: u32,
-    /// Bytes of a write.
+    /// Write size in bytes.
     pub write_block: u32,
-    /// Reads among ten reads and appends; −1 for neither.
+    /// Reads per ten reads and appends; −1 for neither.
     pub bias_read: i32,
-    /// Creations among ten creations and deletions; −1 for neither.
+    /// Creations per ten creations and deletions; −1 for neither.
     pub bias_create: i32,
-    /// Through the C library's buffers.
+    /// Whether to use the C library's buffers.
     pub buffered: bool,
-    /// Which report is printed.
     pub report: ReportForm,
-    /// Threads; an extension.
+    /// Number of threads; an extension.
     pub threads: u32,
 }
 
-/// A directory, and how often it is drawn.
+/// A directory and its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// As said.
     pub path: String,
-    /// Against the weights of the others.
+    /// Relative to the weights of the other directories.
     pub weight: u32,
 }
 
 /// The forms of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportForm {
-    /// For human readers.
     Verbose,
-    /// One line of numbers.
     Terse,
 }
 
@@ -76,7 +69,7 @@ impl Default for PostmarkSettings {
 }
 
 impl PostmarkSettings {
-    /// What `show` prints, in the given working directory.
+    /// Returns the output of `show` in the given working directory.
     pub fn show(&self, working_directory: &str) -> String {
         let mut text = format!(
             "Current configuration is:\nThe base number of files is {}\nTransactions: {}\n",
@@ -123,11 +116,11 @@ impl PostmarkSettings {
     }
 }
 
-/// A size as it is shown.
+/// Formats a size for the listing.
 fn size(bytes: u32) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
-        // Units begin with the value here; in reports after it.
+        // Here a unit begins at its own value; in reports, after it.
         1_048_576 => "1.00 megabytes".to_owned(),
         _ => scaled(f64::from(bytes as f32)),
     }

@@ -1,10 +1,9 @@
-//! Compares whole sessions with PostMark 1.53's output, byte for byte: counts and totals depend only on the settings,
-//! and times are given.
+//! Compares whole sessions with PostMark 1.53's output, byte for byte: counts and totals depend only
+//! on the settings, and times are given.
 
 use super::*;
 
-/// A session of PostMark's as it would be printed, where each run takes these seconds: in all, in creation, in transactions
-/// and in deletion.
+/// A session of PostMark's whose runs take these seconds: in total, in creation, in transactions and in deletion.
 struct Session {
     language: Language,
     seconds: [f64; 4],
@@ -105,7 +104,7 @@ pm>";
     assert_eq!(Session::of("set report terse\nrun\nquit\n", ONE).out, terse);
 }
 
-/// Rates are divided by the times that PostMark divides them by.
+/// Rates use PostMark's divisors.
 #[test]
 fn a_published_run_of_two_seconds() {
     let lines = "set size 1000 100000\nset number 2000\nset transactions 50000\nrun\nquit\n";
@@ -260,7 +259,7 @@ fn unbuffered_runs_with_one_kind_of_transaction() {
     }
 }
 
-/// The line from which the Phoronix Test Suite takes its number (pts/postmark).
+/// The line that the Phoronix Test Suite parses (pts/postmark).
 #[test]
 fn the_rate_of_transactions_stands_where_the_phoronix_test_suite_looks() {
     let line = regex::Regex::new(r"(?m)^\t([\d.]+) seconds of transactions \((\d+) per second\)$").unwrap();
@@ -270,7 +269,7 @@ fn the_rate_of_transactions_stands_where_the_phoronix_test_suite_looks() {
         let text = report(ReportForm::Verbose, &Counts::asked(&plan), &spent, compat);
         let found = line.captures(&text).unwrap_or_else(|| panic!("{text}"));
         assert_eq!([&found[1], &found[2]], [seconds, "4807"]);
-        // Words are compared: the number follows `transactions`.
+        // It compares words: the number follows `transactions`.
         let words: Vec<&str> = found[0].split_whitespace().collect();
         assert_eq!(words[4].trim_start_matches('('), "4807");
     }

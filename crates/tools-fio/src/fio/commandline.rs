@@ -16,31 +16,28 @@ const SHORTEST_ETA: Nanos = Nanos(250_000_000);
 /// A command line, sorted into program options, jobs and files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CommandLine {
-    /// What is asked of the program as a whole.
+    /// Options that concern the program, not one job.
     pub invocation: Invocation,
     /// The jobs of the command line, and its global options.
     pub sections: Vec<Section>,
-    /// The job files.
     pub files: Vec<String>,
-    /// The profile whose jobs are run as well, and where it is named.
+    /// The profile whose jobs are run as well, and the place where the command line names it.
     pub profile: Option<(String, WordLocation)>,
 }
 
 /// Whether an option of the command line takes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// None.
     Nothing,
-    /// Only after `=`.
+    /// Optional, and only after `=`.
     Perhaps,
-    /// After `=`, or the next word.
+    /// Required: after `=`, or as the next word.
     Value,
 }
 
 /// Whether a program option is supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Supported.
     Works,
     /// Accepted without effect.
     Ignored(&'static str),
@@ -53,15 +50,12 @@ pub enum Fate {
 /// An option of the program as a whole.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramOption {
-    /// Its name.
     pub name: &'static str,
-    /// Its letter.
     pub letter: Option<char>,
     /// Whether it takes a value.
     pub takes: Takes,
-    /// Whether it is supported.
     pub fate: Fate,
-    /// What it does, in a sentence.
+    /// A sentence for the help.
     pub doc: &'static str,
 }
 
@@ -138,14 +132,15 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     own(
         "compat",
         Takes::Value,
-        "Plumb's own: `strict` reads ambiguous values exactly as fio does, `meant` as they were meant.",
+        "Plumb's own: `strict` reads ambiguous values exactly as fio does, `meant` as the user meant them.",
     ),
     own(
         "plumb-allow",
         Takes::Value,
         "Plumb's own: files and device serial numbers that may be overwritten, like PLUMB_ALLOW.",
     ),
-    // Taken out of every tool's words before they are read; here for help and completion.
+    // `plumb` removes this option from every tool's words before they are parsed. It
+    // is listed here for help and completion.
     own(
         "plumb-stream",
         Takes::Value,
@@ -191,7 +186,7 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         letter: Some('C'),
         takes: Takes::Value,
         fate: Fate::Works,
-        doc: "Run the job files behind it on this host, or on those that this file lists, where `plumb as fio --server` runs.",
+        doc: "Run the job files after it on this host, or on the hosts listed in this file, which run `plumb as fio --server`.",
     },
     ProgramOption {
         name: "remote-config",
@@ -217,7 +212,7 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     refused("memcpytest", Takes::Perhaps, OWN_CODE),
 ];
 
-/// The option that a name on the command line stands for.
+/// An option that a name on the command line can refer to.
 #[derive(Debug, Clone, Copy)]
 enum Named {
     Program(&'static ProgramOption),
@@ -241,7 +236,6 @@ impl Named {
     }
 }
 
-/// Sorts the arguments.
 pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     let line =
         CommandLine { invocation: Invocation::default(), sections: Vec::new(), files: Vec::new(), profile: None };
@@ -271,7 +265,7 @@ struct WordReader<'a> {
 
 impl<'a> WordReader<'a> {
     fn all(&mut self) {
-        // The first option that is all there is to do is done; what comes behind it is not read.
+        // An option such as `--version` ends parsing: the words after it are ignored.
         while !(self.errors.is_empty() && self.line.invocation.action.ends()) {
             let Some(word) = self.words.get(self.next) else { return };
             let place = self.place();
@@ -300,7 +294,7 @@ impl<'a> WordReader<'a> {
         });
         let Some((letter, option)) = letter else { return self.long(text, place) };
         let rest = &text[letter.len_utf8()..];
-        // More than one letter is first tried as an abbreviated name.
+        // A word of several letters after one dash is first tried as an abbreviated long name.
         if !rest.is_empty() && !candidates(text.split('=').next().unwrap_or(text)).is_empty() {
             return self.long(text, place);
         }
@@ -363,12 +357,12 @@ impl<'a> WordReader<'a> {
         match named {
             Named::Job(option) => self.job_option(option, value, place),
             Named::Program(option) => {
-                let said = format!("--{}", option.name);
+                let given = format!("--{}", option.name);
                 match option.fate {
                     Fate::Works => self.program_option(option, value, place),
                     Fate::Ignored(_) => {}
-                    Fate::NotYet(why) => self.errors.push(FioError::OptionNotYet { place, option: said, why }),
-                    Fate::Never(why) => self.errors.push(FioError::OptionNever { place, option: said, why }),
+                    Fate::NotYet(why) => self.errors.push(FioError::OptionNotYet { place, option: given, why }),
+                    Fate::Never(why) => self.errors.push(FioError::OptionNever { place, option: given, why }),
                 }
             }
         }
@@ -493,7 +487,7 @@ impl<'a> WordReader<'a> {
                 None => refuse("name its host with --client before it"),
             },
             "plumb-allow" => invocation.allow = value,
-            // Only an abbreviation comes here, which would be without effect.
+            // Only an abbreviation of the option gets here. It would have no effect.
             "plumb-stream" => refuse("write it as --plumb-stream=FORM:WHERE"),
             "plumb-strict" | "plumb-quiet" => refuse("write it in full"),
             "compat" => match text.as_str() {
@@ -506,7 +500,7 @@ impl<'a> WordReader<'a> {
     }
 }
 
-/// The options that a name, or its abbreviation, may stand for.
+/// Returns the options that a name, or an abbreviation, can refer to.
 fn candidates(name: &str) -> Vec<Named> {
     if let Some(option) = PROGRAM_OPTIONS.iter().find(|option| option.name == name) {
         return vec![Named::Program(option)];
@@ -522,7 +516,7 @@ fn candidates(name: &str) -> Vec<Named> {
         option.name.starts_with(name) || option.alias.is_some_and(|alias| alias.starts_with(name))
     };
     let mut found: Vec<Named> = program.chain(options::all().filter(begins).map(Named::Job)).collect();
-    // Engine options count only if nothing else matches: fio does not know them before it knows the engine.
+    // Engine options are candidates only if nothing else matches: fio does not know them before it knows the engine.
     let of_engine = |named: &Named| matches!(named, Named::Job(option) if !option.engines.is_empty());
     if found.iter().any(|named| !of_engine(named)) {
         found.retain(|named| !of_engine(named));

@@ -1,12 +1,12 @@
-//! `--debug`: which areas print lines while jobs are read and run, and what these lines look like.
+//! `--debug`: the areas that print lines while jobs are read and run, and the format of these lines.
 
 use super::Fio;
-use super::job::SaidOption;
+use super::job::InputOption;
 use super::options::stop::STEADYSTATE;
 use super::value::choice::SteadyLimit;
 use super::value::{Compat, ValueReading};
 
-/// fio's areas, in its order. The first that begins a word is the one that was meant.
+/// fio's areas, in its order. A word selects the first area that it begins with.
 const AREAS: [&str; 19] = [
     "process",
     "file",
@@ -29,18 +29,17 @@ const AREAS: [&str; 19] = [
     "zbd",
 ];
 
-/// What `--debug` asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Debug {
-    /// Each op where it is complete.
+    /// Print each op when it completes.
     pub io: bool,
-    /// The seeds of all streams of random numbers.
+    /// Print the seeds of all random streams.
     pub random: bool,
-    /// The options as they are read.
+    /// Print the options as they are parsed.
     pub parse: bool,
-    /// What fio says about the areas, a line each.
-    pub said: Vec<String>,
-    /// Words that name no area.
+    /// fio's replies about the selected areas, one line each.
+    pub replies: Vec<String>,
+    /// Words that match no area.
     pub unknown: Vec<String>,
 }
 
@@ -49,7 +48,7 @@ impl Debug {
     pub(super) fn add(&mut self, text: &str) {
         for word in text.split(',') {
             if word.starts_with("all") {
-                self.said.push("fio: set all debug options".to_owned());
+                self.replies.push("fio: set all debug options".to_owned());
                 (self.io, self.random, self.parse) = (true, true, true);
                 continue;
             }
@@ -59,12 +58,12 @@ impl Debug {
             };
             if area == "job" {
                 match word.split_once(':') {
-                    Some((_, number)) => self.said.push(format!("fio: set debug jobno {}", whole(number))),
+                    Some((_, number)) => self.replies.push(format!("fio: set debug jobno {}", whole(number))),
                     None => self.unknown.push(word.to_owned()),
                 }
                 continue;
             }
-            self.said.push(format!("fio: set debug option {word}"));
+            self.replies.push(format!("fio: set debug option {word}"));
             match area {
                 "io" => self.io = true,
                 "random" => self.random = true,
@@ -75,33 +74,33 @@ impl Debug {
     }
 }
 
-/// The number that a text begins with, as `atoi` reads it.
+/// Returns the number at the start of a text, parsed as `atoi` does.
 fn whole(text: &str) -> u64 {
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap_or(0)
 }
 
-/// What `--debug=help` prints.
+/// Returns the list that `--debug=help` prints.
 pub fn areas() -> String {
     format!("fio: dumping debug options:{},all\n", AREAS.join(","))
 }
 
-/// A line of an area, as fio writes it.
+/// Formats a debug line of an area as fio does.
 pub fn line(area: &str, pid: u32, text: &str) -> String {
     format!("{area:<8} {pid:<5} {text}\n")
 }
 
-/// The lines of `--debug=parse`: each option, and the threshold that a steady state is judged by.
+/// Returns the lines of `--debug=parse`: each option, and the steady-state threshold.
 pub fn parsed(fio: &Fio, pid: u32) -> String {
-    let of_jobs = fio.jobs.iter().flat_map(|job| &job.section.said);
-    fio.globals.iter().chain(of_jobs).map(|said| parsed_option(said, fio.invocation.compat, pid)).collect()
+    let of_jobs = fio.jobs.iter().flat_map(|job| &job.section.options);
+    fio.globals.iter().chain(of_jobs).map(|given| parsed_option(given, fio.invocation.compat, pid)).collect()
 }
 
-fn parsed_option(said: &SaidOption, compat: Compat, pid: u32) -> String {
-    let text = said.text.as_deref();
+fn parsed_option(given: &InputOption, compat: Compat, pid: u32) -> String {
+    let text = given.text.as_deref();
     let mut lines =
-        line("parse", pid, &format!("handle_option={}, ptr={}", said.option.name, text.unwrap_or("(null)")));
-    if !STEADYSTATE.is(said.option) {
+        line("parse", pid, &format!("handle_option={}, ptr={}", given.option.name, text.unwrap_or("(null)")));
+    if !STEADYSTATE.is(given.option) {
         return lines;
     }
     let mut doubts = Vec::new();
@@ -122,21 +121,21 @@ fn parsed_option(said: &SaidOption, compat: Compat, pid: u32) -> String {
 mod tests {
     use super::*;
 
-    fn asked(text: &str) -> Debug {
+    fn parse(text: &str) -> Debug {
         let mut debug = Debug::default();
         debug.add(text);
         debug
     }
 
-    // Protects: areas are found as fio finds them, and an unknown one does not end the run.
+    // Protects: areas are matched as fio matches them, and an unknown area does not end the run.
     #[test]
     fn areas_are_those_of_fio() {
-        let debug = asked("random,io");
+        let debug = parse("random,io");
         assert_eq!((debug.random, debug.io, debug.parse), (true, true, false));
-        assert_eq!(debug.said, ["fio: set debug option random", "fio: set debug option io"]);
-        assert_eq!(asked("nope,mem").unknown, ["nope"]);
-        assert!(asked("all").parse);
-        assert_eq!(asked("job:2").said, ["fio: set debug jobno 2"]);
+        assert_eq!(debug.replies, ["fio: set debug option random", "fio: set debug option io"]);
+        assert_eq!(parse("nope,mem").unknown, ["nope"]);
+        assert!(parse("all").parse);
+        assert_eq!(parse("job:2").replies, ["fio: set debug jobno 2"]);
         assert_eq!(
             areas(),
             "fio: dumping debug options:process,file,io,mem,blktrace,verify,random,parse,diskutil,job,mutex,profile,time,\

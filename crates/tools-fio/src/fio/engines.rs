@@ -2,16 +2,13 @@
 
 use super::options::Support;
 
-/// One engine.
 #[derive(Debug, Clone, Copy)]
 pub struct EngineSpec {
-    /// Its name.
     pub name: &'static str,
-    /// Other names.
     pub aliases: &'static [&'static str],
-    /// What Plumb does with it.
+    /// Whether and how Plumb supports it.
     pub support: Support,
-    /// What it does, in a sentence.
+    /// A sentence for the help.
     pub doc: &'static str,
 }
 
@@ -31,7 +28,6 @@ const LIBRARY: &str = "it needs an external library that Plumb does not link.";
 const PASSTHROUGH: &str = "NVMe and SCSI passthrough are not implemented.";
 const ELSEWHERE: &str = "it is for another operating system.";
 
-/// Every engine.
 pub static ENGINES: &[EngineSpec] = &[
     works("psync", "pread and pwrite."),
     works("sync", "lseek, then read and write."),
@@ -101,12 +97,12 @@ pub static ENGINES: &[EngineSpec] = &[
     never("solarisaio", ELSEWHERE),
 ];
 
-/// The engine of this name.
+/// Returns the engine with this name.
 pub fn find(name: &str) -> Option<&'static EngineSpec> {
     ENGINES.iter().find(|engine| engine.name == name || engine.aliases.contains(&name))
 }
 
-/// The engine's name most like this one.
+/// Returns the engine name most similar to `name`.
 pub fn nearest(name: &str) -> Option<&'static str> {
     plumb_workload::suggest::nearest(name, ENGINES.iter().map(|engine| engine.name))
 }

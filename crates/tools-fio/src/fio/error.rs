@@ -7,16 +7,14 @@ use std::sync::Arc;
 /// A place in a job file or on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WordLocation {
-    /// In a file.
     File {
-        /// Its path as it was given; `-` is standard input.
+        /// Path as the user gave it; `-` is standard input.
         path: Arc<str>,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: u32,
     },
-    /// On the command line.
     CommandLine {
-        /// The word, from 1.
+        /// Word number, from 1.
         word: u32,
     },
 }
@@ -30,169 +28,83 @@ impl fmt::Display for WordLocation {
     }
 }
 
-/// Why jobs cannot be read.
+/// An error in a job file or on the command line.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FioError {
-    /// There is no such option.
+    /// An unknown option.
     #[error("{place}: unknown fio option `{name}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
-    UnknownOption {
-        /// Where.
-        place: WordLocation,
-        /// As given.
-        name: String,
-        /// The closest match.
-        nearest: Option<&'static str>,
-    },
+    UnknownOption { place: WordLocation, name: String, nearest: Option<&'static str> },
     /// An abbreviated name matches several options.
     #[error("{place}: `{name}` is ambiguous: {}; write the name in full", .candidates.join(", "))]
     Ambiguous {
-        /// Where.
         place: WordLocation,
-        /// As given.
         name: String,
-        /// The options it may be.
+        /// The options that the abbreviation matches.
         candidates: Vec<&'static str>,
     },
     /// The option belongs to other engines.
     #[error("{place}: the engine {engine} has no option `{option}`; it belongs to {}; set `ioengine` or remove it", .engines.join(", "))]
     OtherEngine {
-        /// Where.
         place: WordLocation,
-        /// The option.
         option: &'static str,
-        /// The job's engine.
         engine: String,
-        /// The engines that have it.
+        /// The engines that have this option.
         engines: &'static [&'static str],
     },
-    /// The value cannot be taken.
+    /// An invalid value.
     #[error("{place}: {option}={text}: {reason}; it takes {wants}")]
     BadValue {
-        /// Where.
         place: WordLocation,
-        /// The option.
         option: &'static str,
-        /// As given.
         text: String,
-        /// Why.
         reason: ValueError,
-        /// What kind of value the option takes.
+        /// Description of the values that the option takes.
         wants: &'static str,
     },
-    /// The option is known, but not supported for now.
+    /// A known option that is not supported yet.
     #[error("{place}: `{option}` is not supported yet: {why}")]
-    OptionNotYet {
-        /// Where.
-        place: WordLocation,
-        /// The option.
-        option: String,
-        /// The reason.
-        why: &'static str,
-    },
-    /// The option is known, and will not be supported.
+    OptionNotYet { place: WordLocation, option: String, why: &'static str },
+    /// A known option that will not be supported.
     #[error("{place}: `{option}` is not supported, because {why}")]
-    OptionNever {
-        /// Where.
-        place: WordLocation,
-        /// The option.
-        option: String,
-        /// The reason.
-        why: &'static str,
-    },
-    /// There is no such engine.
+    OptionNever { place: WordLocation, option: String, why: &'static str },
+    /// An unknown engine.
     #[error("{place}: unknown fio engine `{engine}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
-    UnknownEngine {
-        /// Where.
-        place: WordLocation,
-        /// As given.
-        engine: String,
-        /// The closest match.
-        nearest: Option<&'static str>,
-    },
-    /// An option of a file comes before any section.
+    UnknownEngine { place: WordLocation, engine: String, nearest: Option<&'static str> },
+    /// A job file gives an option before its first section.
     #[error("{place}: `{text}` comes before any section; add [global] or a job name in brackets above it")]
-    BeforeSection {
-        /// Where.
-        place: WordLocation,
-        /// The line.
-        text: String,
-    },
-    /// A section's name has no end.
+    BeforeSection { place: WordLocation, text: String },
+    /// A section name lacks its closing bracket.
     #[error("{place}: `{text}` has no closing bracket")]
-    OpenSection {
-        /// Where.
-        place: WordLocation,
-        /// The line.
-        text: String,
-    },
+    OpenSection { place: WordLocation, text: String },
     /// An included file opens a section.
     #[error("{place}: an included file cannot open a section; include it inside one and remove {text}")]
-    SectionInInclude {
-        /// Where.
-        place: WordLocation,
-        /// The line.
-        text: String,
-    },
-    /// Files include each other too deeply.
+    SectionInInclude { place: WordLocation, text: String },
+    /// Includes are nested too deeply.
     #[error("{place}: includes are nested more than {most} deep")]
-    IncludeTooDeep {
-        /// Where.
-        place: WordLocation,
-        /// Maximum depth.
-        most: usize,
-    },
+    IncludeTooDeep { place: WordLocation, most: usize },
     /// A line is too long.
     #[error("{place}: the line is longer than {most} bytes, where fio would truncate it; split it")]
-    LineTooLong {
-        /// Where.
-        place: WordLocation,
-        /// Maximum length.
-        most: usize,
-    },
+    LineTooLong { place: WordLocation, most: usize },
     /// A file cannot be read.
     #[error("{}cannot read {path}: {reason}", .place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
     Unreadable {
-        /// Where it is named, unless on the command line.
+        /// Place of the `include`; `None` for a file named on the command line.
         place: Option<WordLocation>,
-        /// The file.
         path: String,
-        /// Why.
         reason: String,
     },
-    /// An option of the command line needs a value.
+    /// A command-line option lacks its value.
     #[error("{place}: `--{option}` needs a value")]
-    NoValue {
-        /// Where.
-        place: WordLocation,
-        /// The option.
-        option: String,
-    },
-    /// An option of the command line takes no value.
+    NoValue { place: WordLocation, option: String },
+    /// A command-line option was given a value that it does not take.
     #[error("{place}: `--{option}` takes no value")]
-    UnwantedValue {
-        /// Where.
-        place: WordLocation,
-        /// The option.
-        option: String,
-    },
-    /// The value of an option of the command line cannot be taken.
+    UnwantedValue { place: WordLocation, option: String },
+    /// A command-line option has an invalid value.
     #[error("{place}: --{option}={text}: {reason}")]
-    BadWord {
-        /// Where.
-        place: WordLocation,
-        /// The option.
-        option: &'static str,
-        /// As given.
-        text: String,
-        /// Why.
-        reason: String,
-    },
+    BadWord { place: WordLocation, option: &'static str, text: String, reason: String },
     /// A requested section does not exist.
     #[error("unknown section [{name}]")]
-    NoSection {
-        /// As given.
-        name: String,
-    },
+    NoSection { name: String },
 }
 
 /// All errors, in the order of the input.
@@ -203,33 +115,12 @@ pub struct FioErrors(pub Vec<FioError>);
 /// Doubtful input that does not stop a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// fio reads the value differently from what was meant.
-    Misread {
-        /// Where.
-        place: WordLocation,
-        /// The option.
-        option: &'static str,
-        /// The two readings.
-        doubt: Doubt,
-    },
-    /// A `;` or `#` inside a value ends it, as everywhere in a line.
-    CutByComment {
-        /// Where.
-        place: WordLocation,
-        /// What is left.
-        kept: String,
-        /// What is lost.
-        lost: String,
-    },
-    /// The option is accepted without effect, which is hardly what was meant.
-    DoesNothing {
-        /// Where.
-        place: WordLocation,
-        /// The option.
-        option: &'static str,
-        /// The reason.
-        why: &'static str,
-    },
+    /// fio reads the value differently from its obvious meaning.
+    Misread { place: WordLocation, option: &'static str, doubt: Doubt },
+    /// A `;` or `#` inside a value starts a comment, as anywhere else in a line.
+    CutByComment { place: WordLocation, kept: String, lost: String },
+    /// The option is accepted but has no effect, which the user probably does not expect.
+    DoesNothing { place: WordLocation, option: &'static str, why: &'static str },
 }
 
 impl fmt::Display for Warning {

@@ -1,4 +1,4 @@
-//! What `--help`, `--cmdhelp` and `--enghelp` print, from the table.
+//! The output of `--help`, `--cmdhelp` and `--enghelp`, generated from the option table.
 
 use super::commandline::{Fate, PROGRAM_OPTIONS, Takes};
 use super::engines::{self, ENGINES};
@@ -6,14 +6,14 @@ use super::options::{self, OptionSpec, SHELVES, Support};
 use super::value::kind::{Bounds, Kind};
 use std::fmt::Write;
 
-/// What is printed where help is asked for.
+/// The output of a help option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// On standard output.
     pub page: String,
     /// On standard error.
     pub complaint: String,
-    /// Whether there is such a thing, with something to say about it.
+    /// Whether the option or engine exists and has help.
     pub is_found: bool,
 }
 
@@ -26,7 +26,8 @@ impl Answer {
         Answer { page, complaint, is_found: false }
     }
 
-    /// fio's answer to an unknown option: the closest one of `known`, where fewer than three letters differ.
+    /// Returns fio's reply to an unknown option. It suggests the closest name of
+    /// `known` if fewer than three letters differ.
     fn no_such_option(name: &str, known: impl Iterator<Item = &'static OptionSpec>) -> Answer {
         let known: Vec<&OptionSpec> = known.collect();
         let closest = plumb_workload::suggest::closest(name, known.iter().map(|option| option.name), 3);
@@ -38,7 +39,7 @@ impl Answer {
     }
 }
 
-/// `--help`: the options of the program as a whole.
+/// Returns the output of `--help`: the program's own options.
 pub fn program() -> String {
     let mut page = String::from("plumb as fio [OPTIONS] [JOB OPTIONS] [JOB FILES]\n\n");
     for option in PROGRAM_OPTIONS {
@@ -59,7 +60,7 @@ pub fn program() -> String {
     page
 }
 
-/// `--cmdhelp`: one option, or all of them by category.
+/// Returns the output of `--cmdhelp`: one option, or all options by category.
 pub fn command(name: Option<&str>) -> Answer {
     match name.filter(|name| !name.is_empty() && *name != "all") {
         Some(name) => match options::find(name) {
@@ -81,11 +82,11 @@ pub fn command(name: Option<&str>) -> Answer {
     }
 }
 
-/// `--enghelp`: all engines, one with its options, or one option of one engine (`engine,option`). As in fio, an engine
-/// without options of its own is not found.
+/// Returns the output of `--enghelp`: all engines, one engine with its options, or one option of an engine
+/// (`engine,option`). As in fio, an engine without options of its own is reported as not found.
 pub fn engine(asked: Option<&str>) -> Answer {
     let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
-        // Scripts look for the names of engines that run, so those that do not are kept apart.
+        // Scripts grep this list for engines that run. Engines that do not run are listed separately.
         let mut page = String::from("Available IO engines:\n");
         for engine in ENGINES.iter().filter(|engine| engine.support == Support::Works) {
             let _ = writeln!(page, "\t{}", engine.name);

@@ -4,23 +4,19 @@ use super::debug::Debug;
 use super::value::Compat;
 use plumb_workload::Nanos;
 
-/// What to do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Action {
-    /// Run the jobs.
     #[default]
     Run,
-    /// Read the jobs and do nothing (`--parse-only`).
+    /// Parse the jobs and exit (`--parse-only`).
     ParseOnly,
     /// Print the jobs of files as command lines (`--showcmd`).
     ShowCommand,
     /// Print the jobs as a workload in Plumb's native form (`--translate`).
     Translate,
-    /// Print what would be done, for human readers (`--plan`).
+    /// Print a readable plan of the run (`--plan`).
     Plan,
-    /// Print the version.
     Version,
-    /// Print the help.
     Help,
     /// Explain an option, or list them all (`--cmdhelp`).
     CommandHelp(Option<String>),
@@ -32,14 +28,14 @@ pub enum Action {
     InflateLog(String),
     /// Compare the clocks of all processors (`--cpuclock-test`).
     ClockTest,
-    /// Measure checksums, all or these (`--crctest`).
+    /// Measure the speed of all checksums, or of the named ones (`--crctest`).
     ChecksumTest(Option<String>),
-    /// Only the piece of work of `--idle-prof` is measured (`--idle-prof=calibrate`).
+    /// Measure only the unit of work of `--idle-prof` (`--idle-prof=calibrate`).
     IdleCalibration,
 }
 
 impl Action {
-    /// Whether it is all that is done: what comes behind it on the command line is not read.
+    /// Whether this action ends parsing, so that the words after it are ignored.
     pub fn ends(&self) -> bool {
         match self {
             Action::Version | Action::Help | Action::CommandHelp(_) | Action::EngineHelp(_) | Action::DebugHelp => true,
@@ -49,126 +45,108 @@ impl Action {
     }
 }
 
-/// How a result is printed.
+/// Format of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OutputFormat {
-    /// For human readers.
     Normal,
-    /// A line of fields.
     Terse,
-    /// JSON.
     Json,
-    /// JSON with the buckets of all histograms.
+    /// JSON with all histogram buckets.
     JsonPlus,
 }
 
-/// For which processors idle time is reported (`--idle-prof`).
+/// Processors whose idle time is reported (`--idle-prof`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdleOf {
-    /// All together.
     System,
-    /// Each as well.
     Each,
 }
 
-/// When progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Eta {
-    /// Always.
     Always,
-    /// Never.
     Never,
-    /// On a terminal.
     #[default]
     Auto,
 }
 
-/// What fires a trigger, and what it does.
+/// Conditions of a trigger, and the commands that it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trigger {
-    /// This file appears.
     pub file: Option<String>,
-    /// This much time has elapsed.
+    /// Fires after this time.
     pub timeout: Option<Nanos>,
-    /// Run this command line, here.
+    /// Command line to run on this host.
     pub command: Option<String>,
-    /// Run this command line on each host that runs the jobs in the place of this one.
+    /// Command line to run on each host that runs the jobs for this one.
     pub remote: Option<String>,
 }
 
-/// A host that runs jobs in the place of this one.
+/// A host that runs jobs for this one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AskedClient {
-    /// As typed: a name or an address, or a file that lists some.
+    /// A name, an address, or a file that lists hosts, as typed.
     pub host: String,
-    /// Job files of its own.
+    /// Job files for this host only.
     pub files: Vec<String>,
-    /// Job files that lie there (`--remote-config`).
+    /// Job files that are already on that host (`--remote-config`).
     pub remote_files: Vec<String>,
 }
 
-/// Reports during the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProgressOptions {
-    /// Whether progress is shown.
     pub eta: Eta,
-    /// Interval between updates of the progress, 250 ms or more.
+    /// Interval between updates of the progress line, at least 250 ms.
     pub eta_interval: Option<Nanos>,
     /// Interval between new lines of the progress.
     pub eta_newline: Option<Nanos>,
-    /// Interval between prints of the results so far.
+    /// Interval between intermediate reports.
     pub status_interval: Option<Nanos>,
 }
 
-/// Which hosts run the jobs: this one, unless the command line names a server or clients.
+/// Hosts that run the jobs: this one, unless the command line names a server or clients.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostOptions {
-    /// Run the jobs of another host (`--server`), and where to listen; an empty text stands for fio's own place.
+    /// Address to listen on when serving jobs of other hosts (`--server`). An empty text means fio's default address.
     pub server: Option<String>,
-    /// A server goes on in the background, and its process is in this file.
+    /// PID file of a server that runs in the background.
     pub daemonize: Option<String>,
     /// The hosts that run the jobs.
     pub clients: Vec<AskedClient>,
-    /// Job files of all hosts, where there are such.
+    /// Job files for all hosts.
     pub files: Vec<String>,
 }
 
 /// The program options of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
-    /// What to do.
     pub action: Action,
-    /// How ambiguous values are read.
+    /// The reading of ambiguous values.
     pub compat: Compat,
-    /// Write results into this file instead of standard output.
+    /// File for the results, instead of standard output.
     pub output: Option<String>,
-    /// How results are printed, each form once, in the order of [`OutputFormat`].
+    /// Formats of the results, each at most once, in the order of [`OutputFormat`].
     pub formats: Vec<OutputFormat>,
-    /// The form of terse lines, 2 to 5.
+    /// Version of the terse format, 2 to 5.
     pub terse_version: u8,
-    /// Refuse to write.
     pub read_only: bool,
-    /// Reports during the run.
     pub progress: ProgressOptions,
-    /// Only these sections are read; all if there are none.
+    /// Sections to run; empty for all.
     pub sections: Vec<String>,
-    /// Log the bandwidth of all jobs together into files that begin with this.
+    /// Prefix of log files for the total bandwidth of all jobs.
     pub bandwidth_log: Option<String>,
-    /// A warning stops the run.
+    /// Treat warnings as errors.
     pub warnings_fatal: bool,
-    /// Where files of state go.
+    /// Directory for state files.
     pub aux_path: Option<String>,
     /// Stop after recordings are merged.
     pub merge_blktrace_only: bool,
-    /// The trigger.
     pub trigger: Trigger,
-    /// Which hosts run the jobs.
     pub hosts: HostOptions,
-    /// What may be overwritten, as `PLUMB_ALLOW` says it.
+    /// Targets that may be overwritten, in the syntax of `PLUMB_ALLOW`.
     pub allow: Option<String>,
-    /// Which idle times of processors are reported.
+    /// Processors whose idle time is reported.
     pub idle: Option<IdleOf>,
-    /// Which debug lines are printed.
     pub debug: Debug,
 }
 

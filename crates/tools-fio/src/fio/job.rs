@@ -15,76 +15,61 @@ use std::sync::{Arc, OnceLock};
 
 /// An option exactly as given.
 #[derive(Debug, Clone)]
-pub struct SaidOption {
-    /// The option.
+pub struct InputOption {
     pub option: &'static OptionSpec,
-    /// The name that was used: its own or its alias.
+    /// The name in the input: the option's own name or its alias.
     pub name: &'static str,
-    /// What stood after `=`, if there was one, with variables put in.
+    /// Text after `=`, with variables expanded; `None` without `=`.
     pub text: Option<String>,
-    /// Where.
     pub place: WordLocation,
 }
 
 /// The section of a job file, or the words of a command line, that make a job.
 #[derive(Debug, Clone)]
 pub struct JobSection {
-    /// The name of the section.
     pub name: String,
-    /// A new file begins with it, so that its job waits for the jobs of earlier files; `identity.stonewall` says so too.
+    /// Whether a new file begins here, so that this job waits for the jobs of earlier
+    /// files. `identity.stonewall` is then set as well.
     pub opens_file: bool,
     /// Options of the global sections before it, in order.
-    pub from_global: Arc<[SaidOption]>,
+    pub from_global: Arc<[InputOption]>,
     /// Its own options, in order.
-    pub said: Vec<SaidOption>,
+    pub options: Vec<InputOption>,
 }
 
-/// One job of fio. Jobs share the parts that mean the same: a file can have thousands of jobs that differ in a word.
+/// A fio job. Equal option groups are shared between jobs: a file can have thousands of jobs that differ in a word.
 #[derive(Debug, Clone)]
 pub struct FioJob {
-    /// Its name: `name` where it is said, else its section's.
+    /// The job's name: the option `name` if given, else the name of the section.
     pub name: String,
-    /// Where it begins.
     pub place: WordLocation,
-    /// The text that it was made of.
+    /// The section that the job was read from.
     pub section: JobSection,
-    /// Its copies, order and group.
+    /// Copies, order and group of the job.
     pub identity: Arc<job::JobOptions>,
-    /// Its files.
     pub files: Arc<files::FileOptions>,
-    /// What it does.
     pub direction: Arc<direction::DirectionOptions>,
-    /// How ops are submitted.
     pub queue: Arc<queue::QueueOptions>,
-    /// How fast.
     pub pace: Arc<pace::PaceOptions>,
-    /// When it ends.
     pub stop: Arc<stop::StopOptions>,
-    /// When data is made to last.
     pub durability: Arc<durability::DurabilityOptions>,
-    /// Whether what comes back is checked.
+    /// Whether data read back is verified.
     pub verify: Arc<verify::VerifyOptions>,
-    /// Trims amid other work.
     pub trim: Arc<trim::TrimOptions>,
-    /// Ops from a recording.
     pub replay: Arc<replay::ReplayOptions>,
-    /// What is written.
     pub content: Arc<content::ContentOptions>,
     /// Buffers, CPUs, NUMA nodes and priorities.
     pub memory: Arc<memory::MemoryOptions>,
-    /// Zones.
     pub zones: Arc<zones::ZoneOptions>,
-    /// What only some engines know.
+    /// Options that only some engines have.
     pub engine: Arc<engine::EngineOptions>,
-    /// Logs.
     pub logs: Arc<logs::LogOptions>,
-    /// Statistics.
     pub statistics: Arc<stats::StatsOptions>,
 }
 
 impl FioJob {
-    /// Returns a job at the defaults of the table; its section is not applied yet.
-    pub(super) fn unsaid(name: String, place: WordLocation, section: JobSection) -> FioJob {
+    /// Returns a job with the table's defaults, before the options of its section are applied.
+    pub(super) fn with_defaults(name: String, place: WordLocation, section: JobSection) -> FioJob {
         static DEFAULTS: OnceLock<FioJob> = OnceLock::new();
         let defaults = DEFAULTS.get_or_init(|| FioJob {
             name: String::new(),
@@ -93,7 +78,7 @@ impl FioJob {
                 name: String::new(),
                 opens_file: false,
                 from_global: Arc::default(),
-                said: Vec::new(),
+                options: Vec::new(),
             },
             identity: Arc::default(),
             files: Arc::default(),
@@ -115,7 +100,7 @@ impl FioJob {
         FioJob { name, place, section, ..defaults.clone() }
     }
 
-    /// Shares the parts that are equal in another job.
+    /// Shares the option groups that are equal in another job.
     pub(super) fn share_with(&mut self, other: &FioJob) {
         share(&mut self.identity, &other.identity);
         share(&mut self.files, &other.files);
@@ -136,13 +121,13 @@ impl FioJob {
     }
 
     /// Returns all options of the job in order: those of global sections, then its own.
-    pub fn all_said(&self) -> impl DoubleEndedIterator<Item = &SaidOption> {
-        self.section.from_global.iter().chain(&self.section.said)
+    pub fn all_said(&self) -> impl DoubleEndedIterator<Item = &InputOption> {
+        self.section.from_global.iter().chain(&self.section.options)
     }
 
     /// Returns `true` if a global section or the job itself gives the option.
-    pub fn is_said<S: Setter>(&self, row: &Row<S>) -> bool {
-        self.all_said().any(|said| row.is(said.option))
+    pub fn is_given<S: Setter>(&self, row: &Row<S>) -> bool {
+        self.all_said().any(|given| row.is(given.option))
     }
 }
 
@@ -152,7 +137,7 @@ fn share<T: PartialEq>(part: &mut Arc<T>, other: &Arc<T>) {
     }
 }
 
-/// Says where each group of options is in a job.
+/// Maps each group of options to its field in a job.
 macro_rules! groups {
     ($($group:path = $part:ident $(. $inside:ident)*;)+) => {
         $(impl HasGroup<$group> for FioJob {

@@ -5,69 +5,57 @@ use super::machine::{Files, Machine};
 use super::value::arithmetic::{Flavour, Letter, evaluate};
 use std::sync::Arc;
 
-/// Longest line, in bytes, without the terminating zero of fio's buffer.
+/// Longest line in bytes, excluding the terminating NUL of fio's buffer.
 const LONGEST_LINE: usize = 8_191;
-/// Maximum depth of includes.
 const DEEPEST_INCLUDE: usize = 16;
-/// Prefix of the names of sections that apply to all following jobs.
+/// Name prefix of sections that apply to all following jobs.
 const GLOBAL: &str = "global";
 
-/// An option as it was written.
+/// An option line as written in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionLine {
-    /// The name.
     pub name: String,
-    /// What stood after `=`, if there was one.
+    /// Text after `=`; `None` without `=`.
     pub text: Option<String>,
-    /// Where.
     pub place: WordLocation,
 }
 
-/// What a section is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SectionKind {
-    /// It holds for all jobs that follow.
+    /// Applies to all jobs that follow.
     Global,
-    /// It is a job.
     Job,
 }
 
-/// A section, of a file or of the command line.
+/// A section of a job file or of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
-    /// What it is.
     pub kind: SectionKind,
-    /// Its name.
     pub name: String,
-    /// Its options.
     pub lines: Vec<OptionLine>,
-    /// Where it begins.
     pub place: WordLocation,
-    /// Whether a new file begins with it, so that it waits for the jobs of the files before.
+    /// Whether a new file begins here, so that the section waits for the jobs of earlier files.
     pub opens_file: bool,
 }
 
-/// The kind of section that a name stands for.
+/// Returns the kind of section that a name introduces.
 pub fn kind_of(name: &str) -> SectionKind {
     if name.starts_with(GLOBAL) { SectionKind::Global } else { SectionKind::Job }
 }
 
-/// Reads one job file after another.
+/// Reads a sequence of job files.
 pub(crate) struct JobFileReader<'a> {
-    /// The machine.
     pub machine: &'a Machine,
-    /// Where included files come from.
+    /// Source of included files.
     pub files: &'a mut dyn Files,
-    /// Only these sections are read, and all global ones; all if there are none.
+    /// Job sections to read, besides all global ones; empty for all.
     pub wanted: &'a [String],
-    /// Errors so far.
     pub errors: &'a mut Vec<FioError>,
-    /// Warnings so far.
     pub warnings: &'a mut Vec<Warning>,
 }
 
 impl JobFileReader<'_> {
-    /// The sections of a file's text.
+    /// Parses the text of a file into sections.
     pub(crate) fn sections(&mut self, path: &str, text: &str) -> Vec<Section> {
         let path: Arc<str> = path.into();
         let mut sections: Vec<Section> = Vec::new();
@@ -101,7 +89,7 @@ impl JobFileReader<'_> {
                 (Inside::Section, Some(section)) => self.line(line, place, &path, 0, &mut section.lines),
                 (Inside::Nothing | Inside::Section, _) => {
                     self.errors.push(FioError::BeforeSection { place, text: line.to_owned() });
-                    // The following lines would repeat the same error.
+                    // The lines after this one would repeat the error.
                     inside = Inside::Skipped;
                 }
             }
@@ -109,7 +97,7 @@ impl JobFileReader<'_> {
         sections
     }
 
-    /// The line without blanks and comments; `None` if nothing is left.
+    /// Returns the line without blanks and comments, or `None` if nothing is left.
     fn stripped<'t>(&mut self, raw: &'t str, place: &WordLocation) -> Option<&'t str> {
         if raw.len() > LONGEST_LINE {
             self.errors.push(FioError::LineTooLong { place: place.clone(), most: LONGEST_LINE });
@@ -179,7 +167,7 @@ impl JobFileReader<'_> {
         }
     }
 
-    /// The line with `${NAME}` and `$ncpus`, `$pagesize` and `$mb_memory` put in, and the sum that these then make.
+    /// Expands `${NAME}`, `$ncpus`, `$pagesize` and `$mb_memory`, then evaluates the result if it is an expression.
     fn substituted(&self, line: &str) -> String {
         let mut text = String::with_capacity(line.len());
         let mut rest = line;
@@ -203,7 +191,7 @@ impl JobFileReader<'_> {
                 replaced = true;
             }
         }
-        // fio runs `bc`; a value that is not an expression, such as a path, is unchanged.
+        // fio runs `bc` here. A value that is not an expression, such as a path, stays unchanged.
         if replaced
             && !text.contains('\'')
             && let Some((name, value)) = text.split_once('=')
@@ -227,7 +215,7 @@ fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace() || c.is_ascii_control()
 }
 
-/// The text in the brackets: up to the last closing one, at most 255 bytes.
+/// Returns the text in the brackets: up to the last closing one, at most 255 bytes.
 fn section_name(line: &str) -> Option<&str> {
     let inner = line.strip_prefix('[')?;
     let name = &inner[..inner.rfind(']')?];

@@ -1,8 +1,8 @@
-//! From sections to jobs: names are looked up, values read, globals applied.
+//! Turns sections into jobs: looks up option names, parses values and applies globals.
 
 use super::engines;
 use super::error::{FioError, Warning, WordLocation};
-use super::job::{FioJob, JobSection, SaidOption};
+use super::job::{FioJob, InputOption, JobSection};
 use super::jobfile::{OptionLine, Section, SectionKind};
 use super::options::job::NAME;
 use super::options::queue::IOENGINE;
@@ -11,27 +11,24 @@ use super::options::{self, OptionSpec, Precedence, Setting, Support};
 use super::value::{Compat, Doubt, ValueReading};
 use std::sync::Arc;
 
-/// fio's default engine.
 pub(super) const DEFAULT_ENGINE: &str = "psync";
 
-/// What was read.
 pub(super) struct Jobs {
     pub jobs: Vec<FioJob>,
-    pub globals: Vec<SaidOption>,
+    pub globals: Vec<InputOption>,
 }
 
 /// An option with its value.
 #[derive(Debug)]
 struct Taken {
-    said: SaidOption,
+    given: InputOption,
     setting: Setting,
 }
 
-/// A job's engine.
 #[derive(Debug, Clone)]
 struct Engine {
     name: String,
-    /// Where it was said, unless it is the default.
+    /// Place in the input; `None` for a default.
     place: Option<WordLocation>,
 }
 
@@ -44,7 +41,7 @@ pub(super) fn read(
 ) -> Jobs {
     let mut reader = JobsReader { compat, errors, warnings, refused: Vec::new() };
     let mut globals: Vec<Taken> = Vec::new();
-    let mut said: Arc<[SaidOption]> = Arc::default();
+    let mut global_options: Arc<[InputOption]> = Arc::default();
     let mut jobs: Vec<FioJob> = Vec::new();
     for section in sections {
         match section.kind {
@@ -54,30 +51,30 @@ pub(super) fn read(
                 let engine = engine(&globals, &taken);
                 reader.unknown(unknown, &engine, errors_before);
                 globals.extend(taken);
-                said = globals.iter().map(|taken| taken.said.clone()).collect();
+                global_options = globals.iter().map(|taken| taken.given.clone()).collect();
             }
             SectionKind::Job => {
-                let job = reader.job(section, Globals { taken: &globals, said: &said }, jobs.last());
+                let job = reader.job(section, Globals { taken: &globals, options: &global_options }, jobs.last());
                 jobs.extend(job);
             }
         }
     }
-    reader.of_no_job(&globals, &jobs);
-    Jobs { jobs, globals: globals.into_iter().map(|taken| taken.said).collect() }
+    reader.unused_options(&globals, &jobs);
+    Jobs { jobs, globals: globals.into_iter().map(|taken| taken.given).collect() }
 }
 
-/// What global sections said so far.
+/// Options of the global sections read so far.
 #[derive(Clone, Copy)]
 struct Globals<'a> {
     taken: &'a [Taken],
-    said: &'a Arc<[SaidOption]>,
+    options: &'a Arc<[InputOption]>,
 }
 
 struct JobsReader<'a> {
     compat: Compat,
     errors: &'a mut Vec<FioError>,
     warnings: &'a mut Vec<Warning>,
-    /// Places where an engine was already refused, so that it is not reported for every job below a global section.
+    /// Places where an engine was already refused. A global section would otherwise report it for each job below it.
     refused: Vec<WordLocation>,
 }
 
@@ -89,32 +86,32 @@ impl JobsReader<'_> {
         let is_engine = is_known(&engine);
         self.unknown(unknown, &engine, errors_before);
         if is_engine {
-            for Taken { said, .. } in &taken {
-                self.known_to(said, &engine);
+            for Taken { given, .. } in &taken {
+                self.known_to(given, &engine);
             }
-            for Taken { said, .. } in globals.taken.iter().filter(|taken| taken.said.option.known_to(&engine.name)) {
-                self.supported(said, &engine);
+            for Taken { given, .. } in globals.taken.iter().filter(|taken| taken.given.option.known_to(&engine.name)) {
+                self.supported(given, &engine);
             }
         }
         if !is_engine || self.errors.len() > errors_before {
             return None;
         }
-        let named = taken.iter().rev().find(|taken| NAME.is(taken.said.option));
-        let name = named.and_then(|taken| taken.said.text.clone()).unwrap_or_else(|| section.name.clone());
+        let named = taken.iter().rev().find(|taken| NAME.is(taken.given.option));
+        let name = named.and_then(|taken| taken.given.text.clone()).unwrap_or_else(|| section.name.clone());
         let text = JobSection {
             name: section.name,
             opens_file: section.opens_file,
-            from_global: Arc::clone(globals.said),
-            said: Vec::new(),
+            from_global: Arc::clone(globals.options),
+            options: Vec::new(),
         };
-        let mut job = FioJob::unsaid(name, section.place, text);
-        for Taken { said, setting } in globals.taken.iter().chain(&taken) {
-            // Options of other engines in a global section do not concern this job.
-            if said.option.known_to(&engine.name) {
+        let mut job = FioJob::with_defaults(name, section.place, text);
+        for Taken { given, setting } in globals.taken.iter().chain(&taken) {
+            // Global options of other engines do not concern this job.
+            if given.option.known_to(&engine.name) {
                 setting.apply(&mut job);
             }
         }
-        job.section.said = taken.into_iter().map(|taken| taken.said).collect();
+        job.section.options = taken.into_iter().map(|taken| taken.given).collect();
         if job.section.opens_file {
             Arc::make_mut(&mut job.identity).stonewall = true;
         }
@@ -124,7 +121,7 @@ impl JobsReader<'_> {
         Some(job)
     }
 
-    /// The options of a section with their values in the order of the section, and lines whose names are not known.
+    /// Returns the options of a section with their values, in order, and the lines with unknown names.
     fn section(
         &mut self,
         lines: Vec<OptionLine>,
@@ -139,25 +136,25 @@ impl JobsReader<'_> {
                 None => unknown.push(line),
             }
         }
-        // On a command line each option takes effect when it is said.
+        // On a command line, an option takes effect at its position.
         if matches!(place, WordLocation::File { .. }) {
             known.sort_by_key(|(option, _)| option.order);
         }
-        debug_assert!(Precedence::First < Precedence::AsSaid && Precedence::AsSaid < Precedence::Last);
-        let said = globals.iter().rev().find(|taken| KB_BASE.is(taken.said.option));
-        let mut kb_base = said.map_or(1_024, |taken| self.kb_base(taken.said.text.as_deref()));
+        debug_assert!(Precedence::First < Precedence::AsGiven && Precedence::AsGiven < Precedence::Last);
+        let given = globals.iter().rev().find(|taken| KB_BASE.is(taken.given.option));
+        let mut kb_base = given.map_or(1_024, |taken| self.kb_base(taken.given.text.as_deref()));
         let mut all = Vec::with_capacity(known.len());
         for (option, line) in known {
             let Some(taken) = self.option(option, line, kb_base) else { continue };
             if KB_BASE.is(option) {
-                kb_base = self.kb_base(taken.said.text.as_deref());
+                kb_base = self.kb_base(taken.given.text.as_deref());
             }
             all.push(taken);
         }
         (all, unknown)
     }
 
-    /// Returns the meaning of `k` for the options after a `kb_base`, which could be read before.
+    /// Returns the value of `k` for the options after a `kb_base`. Options may come before it.
     fn kb_base(&self, text: Option<&str>) -> u64 {
         let mut reading = ValueReading { compat: self.compat, kb_base: 1_024, doubts: &mut Vec::new() };
         KB_BASE.value(text, &mut reading).map_or(1_024, u64::from)
@@ -166,7 +163,7 @@ impl JobsReader<'_> {
     fn option(&mut self, option: &'static OptionSpec, line: OptionLine, kb_base: u64) -> Option<Taken> {
         let OptionLine { name, text, place } = line;
         match option.support {
-            // A value that equals the default asks for nothing.
+            // A value equal to the default has no effect, so it is not reported.
             Support::Ignored(why) if option.default.is_none() || text.as_deref() != option.default => {
                 self.warnings.push(Warning::DoesNothing { place: place.clone(), option: option.name, why });
             }
@@ -179,7 +176,7 @@ impl JobsReader<'_> {
                 self.errors.push(FioError::OptionNever { place, option: name, why });
                 return None;
             }
-            // Reported if the engine is known to accept it.
+            // Reported only if the engine accepts the option.
             Support::NotYet(_) | Support::Never(_) => {}
         }
         let mut doubts: Vec<Doubt> = Vec::new();
@@ -188,8 +185,8 @@ impl JobsReader<'_> {
             Ok(setting) => {
                 let misread = |doubt| Warning::Misread { place: place.clone(), option: option.name, doubt };
                 self.warnings.extend(doubts.into_iter().map(misread));
-                let said = SaidOption { option, name: option.as_named(&name), text, place };
-                Some(Taken { said, setting })
+                let given = InputOption { option, name: option.as_named(&name), text, place };
+                Some(Taken { given, setting })
             }
             Err(reason) => {
                 let text = text.unwrap_or_default();
@@ -200,8 +197,8 @@ impl JobsReader<'_> {
         }
     }
 
-    /// Reports lines with unknown option names. If the engine is unknown, only that is reported, because they may be
-    /// its options.
+    /// Reports lines with unknown option names. If the engine is unknown, reports only the engine,
+    /// because the names may be its options.
     fn unknown(&mut self, lines: Vec<OptionLine>, engine: &Engine, errors_before: usize) {
         if is_known(engine) {
             self.errors.extend(lines.into_iter().map(|line| FioError::UnknownOption {
@@ -220,9 +217,9 @@ impl JobsReader<'_> {
         }
     }
 
-    fn known_to(&mut self, said: &SaidOption, engine: &Engine) {
-        let place = said.place.clone();
-        let option = said.option;
+    fn known_to(&mut self, given: &InputOption, engine: &Engine) {
+        let place = given.place.clone();
+        let option = given.option;
         if !option.known_to(&engine.name) {
             self.errors.push(FioError::OtherEngine {
                 place,
@@ -232,70 +229,70 @@ impl JobsReader<'_> {
             });
             return;
         }
-        self.supported(said, engine);
+        self.supported(given, engine);
     }
 
     /// Reports options of an engine that no following job uses.
-    fn of_no_job(&mut self, globals: &[Taken], jobs: &[FioJob]) {
+    fn unused_options(&mut self, globals: &[Taken], jobs: &[FioJob]) {
         if jobs.is_empty() {
             return;
         }
-        for Taken { said, .. } in globals.iter().filter(|taken| !taken.said.option.engines.is_empty()) {
+        for Taken { given, .. } in globals.iter().filter(|taken| !taken.given.option.engines.is_empty()) {
             let name = |job: &FioJob| match job.queue.ioengine.as_str() {
                 "" => DEFAULT_ENGINE,
-                said => engines::find(said).map_or("external", |spec| spec.name),
+                given => engines::find(given).map_or("external", |spec| spec.name),
             };
-            if !jobs.iter().any(|job| said.option.known_to(name(job))) {
+            if !jobs.iter().any(|job| given.option.known_to(name(job))) {
                 let engine = Engine { name: jobs.first().map(name).unwrap_or(DEFAULT_ENGINE).to_owned(), place: None };
-                self.known_to(said, &engine);
+                self.known_to(given, &engine);
             }
         }
     }
 
-    fn supported(&mut self, said: &SaidOption, engine: &Engine) {
-        let place = said.place.clone();
-        let option = said.option;
-        // What is so anyway, is not a wish.
-        let is_default = said.text.as_deref().map(str::trim) == option.default;
+    fn supported(&mut self, given: &InputOption, engine: &Engine) {
+        let place = given.place.clone();
+        let option = given.option;
+        // A value equal to the default asks for nothing.
+        let is_default = given.text.as_deref().map(str::trim) == option.default;
         // Options of an unsupported engine are kept as given.
         let engine_runs = engines::find(&engine.name).is_some_and(|spec| spec.support == Support::Works);
         match option.support {
             Support::Works | Support::Ignored(_) => {}
             Support::NotYet(_) | Support::Never(_) if !engine_runs || is_default => {}
             Support::NotYet(why) => {
-                self.once(FioError::OptionNotYet { place, option: said.name.to_owned(), why });
+                self.report_once(FioError::OptionNotYet { place, option: given.name.to_owned(), why });
             }
             Support::Never(why) => {
-                self.once(FioError::OptionNever { place, option: said.name.to_owned(), why });
+                self.report_once(FioError::OptionNever { place, option: given.name.to_owned(), why });
             }
         }
     }
 
-    /// All jobs below a global section would repeat it.
-    fn once(&mut self, error: FioError) {
+    /// Reports an error once: all jobs below a global section would repeat it.
+    fn report_once(&mut self, error: FioError) {
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }
 }
 
-/// Whether the engine exists. Unsupported engines are read too: their jobs can be translated, and are refused only when
-/// run.
+/// Whether the engine exists. Jobs of unsupported engines are parsed too: they can be translated,
+/// and are refused only at run time.
 fn is_known(engine: &Engine) -> bool {
     engines::find(&engine.name).is_some()
 }
 
-/// The engine that was said last.
+/// Returns the engine that was given last.
 fn engine(globals: &[Taken], own: &[Taken]) -> Engine {
-    let said = own.iter().rev().chain(globals.iter().rev()).find(|taken| IOENGINE.is(taken.said.option));
-    match said {
-        Some(Taken { said, .. }) => {
-            let text = said.text.as_deref().unwrap_or_default().trim();
+    let last = own.iter().rev().chain(globals.iter().rev()).find(|taken| IOENGINE.is(taken.given.option));
+    match last {
+        Some(Taken { given, .. }) => {
+            let text = given.text.as_deref().unwrap_or_default().trim();
             let name = match text.split_once(':') {
                 Some(("external", _)) => "external",
                 _ => engines::find(text).map_or(text, |spec| spec.name),
             };
-            Engine { name: name.to_owned(), place: Some(said.place.clone()) }
+            Engine { name: name.to_owned(), place: Some(given.place.clone()) }
         }
         None => Engine { name: DEFAULT_ENGINE.to_owned(), place: None },
     }

@@ -1,9 +1,9 @@
 //! fio: job files and command lines, as fio 3.42 reads them.
 //!
 //! [`read`] is the entry point. It takes a command line, the machine and its environment, and a reader of files, and
-//! returns [`Fio`]: program options ([`Invocation`]) and jobs ([`FioJob`]). Where fio silently misreads a value (`5sec`
-//! as five microseconds), the intended meaning is used with a [`Warning`]; `--compat=strict` reads as fio does. All
-//! errors are reported at once, each with its place.
+//! returns [`Fio`]: program options ([`Invocation`]) and jobs ([`FioJob`]). If fio silently misreads a value (`5sec` as
+//! five microseconds), `read` uses the intended meaning and adds a [`Warning`]; `--compat=strict` reads as fio does. It
+//! reports all errors at once, each with its place.
 //!
 //! The table in [`options`] is the only description of options; [`help`] prints it, and [`show`] prints jobs as command
 //! lines again. [`print`](mod@print) prints results in fio's formats.
@@ -32,32 +32,30 @@ mod tests;
 
 pub use error::{FioError, FioErrors, Warning, WordLocation};
 pub use invocation::{Action, Eta, Invocation, OutputFormat, Trigger};
-pub use job::{FioJob, SaidOption};
+pub use job::{FioJob, InputOption};
 pub use machine::{Files, Machine, MissingFile};
 pub use profile::ActTest;
 pub use value::Compat;
 
 use jobfile::{Section, SectionKind};
 
-/// The version of fio that is followed; scripts read the number after the dash (xfstests: `fio -v | cut -d- -f2`).
+/// The emulated version of fio. Scripts read the number after the dash (xfstests: `fio -v | cut -d- -f2`).
 pub const VERSION: &str = "fio-3.42";
 
-/// A command line and its job files, read.
+/// A parsed command line with its job files.
 #[derive(Debug, Clone)]
 pub struct Fio {
-    /// The program options.
     pub invocation: Invocation,
-    /// The jobs, in order; those of the command line come first.
+    /// All jobs in order; those of the command line come first.
     pub jobs: Vec<FioJob>,
-    /// The options of all global sections.
-    pub globals: Vec<SaidOption>,
-    /// Warnings.
+    /// Options of all global sections.
+    pub globals: Vec<InputOption>,
     pub warnings: Vec<Warning>,
-    /// The test of `--profile=act`, of the jobs whose place is [`PROFILE_PLACE`].
+    /// The `--profile=act` test that judges the jobs whose place is [`PROFILE_PLACE`].
     pub act: Option<ActTest>,
 }
 
-/// What stands for the file of a profile's jobs.
+/// File name in the places of a profile's jobs.
 const PROFILE_PLACE: &str = "--profile";
 
 impl Fio {
@@ -71,7 +69,8 @@ impl Fio {
 /// Reads a command line and the job files that it names.
 ///
 /// # Errors
-/// All errors, in the order of the input. What follows the version or help is not checked.
+///
+/// All errors, in the order of the input. Words after `--version` or `--help` are not checked.
 pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Result<Fio, FioErrors> {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
@@ -79,7 +78,7 @@ pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Resul
     if errors.is_empty() && line.invocation.action.ends() {
         return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings, act: None });
     }
-    // Jobs are those of the hosts, which read them.
+    // The hosts read the jobs.
     let is_elsewhere = line.invocation.hosts.server.is_some() || !line.invocation.hosts.clients.is_empty();
     if is_elsewhere && errors.is_empty() {
         return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings, act: None });
@@ -131,7 +130,7 @@ fn is_wanted(section: &Section, wanted: &[String]) -> bool {
     section.kind == SectionKind::Global || wanted.is_empty() || wanted.contains(&section.name)
 }
 
-/// A section that was asked for and is nowhere would mean that nothing is run, silently.
+/// Reports requested sections that do not exist. Otherwise nothing would run, silently.
 fn missing_sections(sections: &[Section], wanted: &[String], errors: &mut Vec<FioError>) {
     if !errors.is_empty() {
         return;

@@ -22,7 +22,6 @@ option. [fio.md](fio.md) lists the differences from fio.
 Suffixes of a time: `us`, `ms`, `s`, `m`, `h`, `d`; of a size: `k`, `m`, `g`, `t`, `p`. An alias is in brackets.
 ";
 
-/// The page.
 fn page() -> String {
     let mut page = String::from(HEAD);
     counts(&mut page);
@@ -83,17 +82,17 @@ fn program(page: &mut String) {
 fn engines(page: &mut String) {
     page.push_str("\n## Engines\n\n| engine | | description |\n|---|---|---|\n");
     for engine in ENGINES {
-        let (word, sentence) = told(engine.support, engine.doc);
+        let (word, sentence) = support_cell(engine.support, engine.doc);
         let aliases: Vec<String> = engine.aliases.iter().map(|alias| format!("`{alias}`")).collect();
         let aliases = if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
-        // Supported engines are described with names of calls, which stay lower-case.
+        // Descriptions of supported engines begin with names of calls, which stay lower-case.
         let sentence = if engine.support == Support::Works { sentence.to_owned() } else { sentence_case(sentence) };
         let _ = writeln!(page, "| `{}`{aliases} | {word} | {} |", engine.name, cell(&sentence));
     }
 }
 
 fn row(page: &mut String, option: &OptionSpec) {
-    let (word, sentence) = told(option.support, option.doc);
+    let (word, sentence) = support_cell(option.support, option.doc);
     let alias = option.alias.map(|alias| format!(" (`{alias}`)")).unwrap_or_default();
     let mut sentence = sentence_case(sentence);
     if matches!(option.support, Support::Works) && !option.engines.is_empty() {
@@ -104,13 +103,13 @@ fn row(page: &mut String, option: &OptionSpec) {
         page,
         "| `{}`{alias} | {} | {} | {word} | {} |",
         option.name,
-        cell(&takes(option)),
+        cell(&values(option)),
         cell(&default),
         cell(&sentence)
     );
 }
 
-fn told(support: Support, doc: &'static str) -> (&'static str, &'static str) {
+fn support_cell(support: Support, doc: &'static str) -> (&'static str, &'static str) {
     match support {
         Support::Works => ("works", doc),
         Support::Ignored(why) => ("*no effect*", why),
@@ -119,8 +118,8 @@ fn told(support: Support, doc: &'static str) -> (&'static str, &'static str) {
     }
 }
 
-/// The kind of value, briefly.
-fn takes(option: &OptionSpec) -> String {
+/// Returns a short description of the option's values.
+fn values(option: &OptionSpec) -> String {
     let kind = option.kind();
     let choices = kind.choices();
     let words = match kind {
@@ -142,13 +141,13 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Reasons begin small in the middle of a line of help, and large here.
+/// Capitalises a reason, which is lower-case in the middle of a line of help.
 fn sentence_case(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// The page is generated from the table that the parser uses.
+/// Protects: the page is generated from the table that the parser uses.
 #[test]
 fn the_page_of_options_is_the_table() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dialects/fio-options.md");

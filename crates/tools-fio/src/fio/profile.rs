@@ -1,4 +1,5 @@
-//! `--profile`: jobs that fio brings along. Facts: what fio 3.42 does with `--profile=tiobench` and `--profile=act`.
+//! `--profile`: jobs that are built into fio. Source: observed in fio 3.42 with `--profile=tiobench` and
+//! `--profile=act`.
 
 use super::error::{FioError, Warning, WordLocation};
 use super::jobfile::{OptionLine, Section, SectionKind};
@@ -14,11 +15,11 @@ use super::value::{Compat, Doubt, ValueError, ValueReading, plain, time};
 use plumb_workload::Nanos;
 use std::fmt::Write;
 
-/// Bytes of what the profile calls a size of 1.
+/// Suffix added to the profile's `size` option, which is in MiB.
 const SIZE_UNIT: &str = "m";
 
-/// What the profile's own options say. fio reads them, and then runs with its defaults all the same; here they count.
-struct Said {
+/// The profile's own options. fio parses them but runs with its defaults anyway; here they take effect.
+struct TiobenchOptions {
     size: String,
     block: String,
     runs: String,
@@ -26,25 +27,25 @@ struct Said {
     threads: String,
 }
 
-/// The test of `--profile=act`, which certifies a device by how many of its ops are slow in each hour.
+/// The `--profile=act` test, which certifies a device by the share of slow ops in each hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActTest {
-    /// How long it lasts.
     pub duration: Nanos,
 }
 
-/// What a profile brings along.
+/// A profile's jobs and test.
 pub(super) struct Profile {
-    /// The text of its jobs.
+    /// Job file text.
     pub jobs: String,
-    /// The test that is judged by them.
+    /// The test that the jobs are judged by.
     pub act: Option<ActTest>,
 }
 
-/// A profile's jobs, with what the command line says for it taken out of its sections.
+/// Returns a profile's jobs, and removes the profile's own options from the sections of the command line.
 ///
 /// # Errors
-/// There is no such profile here, or what is said for it makes no jobs.
+///
+/// The profile does not exist, or its options are invalid.
 pub(super) fn profile(
     name: &str,
     sections: &mut [Section],
@@ -64,18 +65,18 @@ pub(super) fn profile(
     }
 }
 
-/// Reads of a device at a load of 1, per second.
+/// Reads per second of a device at a load of 1.
 const ACT_READS: u64 = 2_000;
-/// Reads' worth of writes of a device at a load of 1, per second.
+/// Writes per second of a device at a load of 1, in units of a read's size.
 const ACT_WRITES: u64 = 1_000;
-/// Bytes of a block that reads are counted in.
+/// Unit of read sizes, in bytes.
 const ACT_BLOCK_BYTES: u64 = 512;
-/// Below it, a number of `large-block-op-kbytes` is one of KiB, as its name says; fio reads bytes, and its default is one of bytes.
+/// Below this, `large-block-op-kbytes` is in KiB, as its name says. fio reads it as bytes, and its default is in bytes.
 const ACT_KIB_BELOW: u64 = 16_384;
-/// fio's largest numbers of these options.
+/// fio's maximum for these options.
 const ACT_COUNT_MAX: u64 = 1 << 20;
 
-/// Reads what the command line says for `--profile=act`.
+/// Parses the command-line options of `--profile=act`.
 struct ActReader<'a> {
     sections: &'a mut [Section],
     place: &'a WordLocation,
@@ -101,7 +102,8 @@ impl ActReader<'_> {
             String::from("[global]\ndirect=1\nioengine=sync\nrandom_generator=lfsr\ngroup_reporting=1\nthread\n");
         if prepares {
             for device in devices {
-                // Each second job waits for those before it; the first one of the next device runs with it.
+                // The second job of each pair waits for the jobs before it. The first job
+                // of the next device runs with it.
                 let _ = write!(
                     jobs,
                     "[act-prep-zeroes-{device}]\nfilename={device}\nbs=1048576\nzero_buffers\nrw=write\n\
@@ -133,7 +135,7 @@ impl ActReader<'_> {
         Ok(Profile { jobs, act: Some(ActTest { duration }) })
     }
 
-    /// The last line of one of the profile's own options, taken out of whichever section it stands in.
+    /// Removes the last line of one of the profile's own options from its section.
     fn take(&mut self, option: OptionName) -> Option<(OptionLine, WordLocation)> {
         let mut found = None;
         for section in self.sections.iter_mut() {
@@ -150,7 +152,7 @@ impl ActReader<'_> {
         Box::new(FioError::BadWord { place, option: option.as_str(), text, reason })
     }
 
-    /// A value of one of the profile's own options.
+    /// Parses a value of one of the profile's own options.
     fn value<T>(
         &mut self,
         option: OptionName,
@@ -197,7 +199,7 @@ impl ActReader<'_> {
         Ok(bytes)
     }
 
-    /// fio keeps a time with a unit in microseconds, and runs that many seconds.
+    /// fio stores a time with a unit in microseconds, but uses the number as seconds.
     fn duration(&mut self) -> Result<Nanos, Box<FioError>> {
         const OPTION: OptionName = TEST_DURATION.name();
         const DAY: Nanos = Nanos(24 * 3_600 * 1_000_000_000);
@@ -221,14 +223,14 @@ impl ActReader<'_> {
 
 fn tiobench(sections: &mut [Section]) -> String {
     let mut take = |option: OptionName| take(sections, option);
-    let said = Said {
+    let options = TiobenchOptions {
         size: take(SIZE.name()).map_or_else(|| "4*1024*$mb_memory".to_owned(), |size| format!("{size}{SIZE_UNIT}")),
         block: take(BLOCK.name()).unwrap_or_else(|| "4096".to_owned()),
         runs: take(NUMRUNS.name()).unwrap_or_else(|| "1".to_owned()),
         directory: take(DIR.name()).unwrap_or_else(|| "./".to_owned()),
         threads: take(THREADS.name()).unwrap_or_else(|| "1".to_owned()),
     };
-    let Said { size, block, runs, directory, threads } = said;
+    let TiobenchOptions { size, block, runs, directory, threads } = options;
     format!(
         "[global]\nbuffered=0\nsize={size}\nbs={block}\nloops={runs}\ndirectory={directory}\nnumjobs={threads}\nruntime=600\n\
          group_reporting\nthread\noverwrite=1\nfilename=.fio.tio.1:.fio.tio.2:.fio.tio.3:.fio.tio.4\nioengine=sync\n\
@@ -237,7 +239,7 @@ fn tiobench(sections: &mut [Section]) -> String {
     )
 }
 
-/// The last value of an option of the command line's global sections, which it is taken out of.
+/// Removes an option from the command line's global sections and returns its last value.
 fn take(sections: &mut [Section], option: OptionName) -> Option<String> {
     let mut found = None;
     for section in sections.iter_mut().filter(|section| section.kind == SectionKind::Global) {

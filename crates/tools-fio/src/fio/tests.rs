@@ -1,11 +1,10 @@
-//! Job files and command lines from end to end.
+//! End-to-end tests of job files and command lines.
 
 use super::invocation::AskedClient;
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Files by their path.
 #[derive(Default)]
 struct Shelf(BTreeMap<String, String>);
 
@@ -19,17 +18,17 @@ fn shelf(files: &[(&str, &str)]) -> Shelf {
     Shelf(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect())
 }
 
-fn said(words: &[&str], files: &[(&str, &str)]) -> Result<Fio, FioErrors> {
+fn parse(words: &[&str], files: &[(&str, &str)]) -> Result<Fio, FioErrors> {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     read(&words, &Machine::default(), &mut shelf(files))
 }
 
 pub(super) fn file(text: &str) -> Fio {
-    said(&["a.fio"], &[("a.fio", text)]).unwrap_or_else(|errors| panic!("{errors}"))
+    parse(&["a.fio"], &[("a.fio", text)]).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn refusal(text: &str) -> String {
-    said(&["a.fio"], &[("a.fio", text)]).expect_err("it must be refused").to_string()
+    parse(&["a.fio"], &[("a.fio", text)]).expect_err("it must be refused").to_string()
 }
 
 #[test]
@@ -65,10 +64,10 @@ fn comments_end_values() {
 fn some_options_take_effect_first_and_some_last() {
     let fio = file("[a]\nfilename=x\nbs=4k\nkb_base=1000\n");
     assert_eq!(fio.jobs[0].direction.blocks.bs.read, 4_000);
-    let order: Vec<&str> = fio.jobs[0].section.said.iter().map(|said| said.option.name).collect();
+    let order: Vec<&str> = fio.jobs[0].section.options.iter().map(|given| given.option.name).collect();
     assert_eq!(order, ["kb_base", "bs", "filename"]);
-    // On a command line, each when it is said.
-    let fio = said(&["--name=a", "--bs=4k", "--kb_base=1000"], &[]).unwrap();
+    // On a command line, each option takes effect at its position.
+    let fio = parse(&["--name=a", "--bs=4k", "--kb_base=1000"], &[]).unwrap();
     assert_eq!(fio.jobs[0].direction.blocks.bs.read, 4_096);
 }
 
@@ -91,8 +90,8 @@ fn variables_and_sums() {
     assert_eq!(job.identity.description.as_deref(), Some("xy"));
     assert_eq!((job.queue.iodepth, job.direction.blocks.bs.read), (16, 4_096));
     assert_eq!(job.files.names.filenames, ["/t/4"]);
-    // The command line puts nothing in.
-    assert!(said(&["--name=a", "--iodepth=$ncpus"], &[]).is_err());
+    // Variables are not expanded on the command line.
+    assert!(parse(&["--name=a", "--iodepth=$ncpus"], &[]).is_err());
 }
 
 #[test]
@@ -102,18 +101,18 @@ fn includes() {
         ("jobs/common.inc", "bs=16k\ninclude more.inc\n"),
         ("jobs/more.inc", "iodepth=3"),
     ];
-    let fio = said(&["jobs/a.fio"], &files).unwrap();
+    let fio = parse(&["jobs/a.fio"], &files).unwrap();
     assert_eq!((fio.jobs[0].direction.blocks.bs.read, fio.jobs[0].queue.iodepth), (16_384, 3));
     assert!(fio.globals[0].place.to_string().starts_with("jobs/common.inc:1"));
-    let nested = said(&["a"], &[("a", "[x]\ninclude b\n"), ("b", "[y]\n")]).unwrap_err().to_string();
+    let nested = parse(&["a"], &[("a", "[x]\ninclude b\n"), ("b", "[y]\n")]).unwrap_err().to_string();
     assert!(nested.contains("b:1: an included file cannot open a section"), "{nested}");
-    let endless = said(&["a"], &[("a", "[x]\ninclude a.inc\n"), ("a.inc", "include a.inc\n")]).unwrap_err();
+    let endless = parse(&["a"], &[("a", "[x]\ninclude a.inc\n"), ("a.inc", "include a.inc\n")]).unwrap_err();
     assert!(endless.to_string().contains("more than 16 deep"), "{endless}");
 }
 
 #[test]
 fn a_second_file_waits_for_the_first() {
-    let fio = said(&["a", "b"], &[("a", "[x]\n"), ("b", "[global]\nbs=8k\n[y]\n[z]\n")]).unwrap();
+    let fio = parse(&["a", "b"], &[("a", "[x]\n"), ("b", "[global]\nbs=8k\n[y]\n[z]\n")]).unwrap();
     let waits: Vec<bool> = fio.jobs.iter().map(|job| job.identity.stonewall).collect();
     assert_eq!(waits, [false, true, false]);
 }
@@ -121,10 +120,10 @@ fn a_second_file_waits_for_the_first() {
 #[test]
 fn sections_can_be_chosen() {
     let text = "[global]\nbs=8k\n[x]\nnonsense=1\n[y]\n";
-    let fio = said(&["--section=y", "a"], &[("a", text)]).unwrap();
+    let fio = parse(&["--section=y", "a"], &[("a", text)]).unwrap();
     assert_eq!(fio.jobs.len(), 1);
     assert_eq!((fio.jobs[0].name.as_str(), fio.jobs[0].direction.blocks.bs.read), ("y", 8_192));
-    assert!(said(&["--section=w", "a"], &[("a", text)]).is_err());
+    assert!(parse(&["--section=w", "a"], &[("a", text)]).is_err());
 }
 
 #[test]
@@ -148,7 +147,7 @@ fn errors_name_place_and_way_out() {
     assert!(refusal("[a]\nhipri\n").contains("the engine psync has no option `hipri`; it belongs to pvsync2"));
     assert!(refusal("[a]\nprofile=tiobench\n").contains("is not supported yet"));
     assert!(refusal("[a]\nrwmixcycle=5\n").contains("is not supported, because"));
-    assert!(said(&["missing.fio"], &[]).unwrap_err().to_string().starts_with("cannot read missing.fio"));
+    assert!(parse(&["missing.fio"], &[]).unwrap_err().to_string().starts_with("cannot read missing.fio"));
     // All errors are reported at once.
     assert_eq!(refusal("[a]\nx=1\n[b]\ny=2\n").lines().count(), 2);
 }
@@ -158,30 +157,30 @@ fn engine_options_of_a_global_section_concern_only_jobs_of_that_engine() {
     let fio = file("[global]\nioengine=io_uring\nfixedbufs\n[a]\n[b]\nioengine=psync\n");
     assert!(fio.jobs[0].engine.fixed_buffers);
     assert!(!fio.jobs[1].engine.fixed_buffers);
-    // Somebody has to be concerned, and what cannot be done is reported here as in a job, once.
+    // A global option must apply to at least one job. An unsupported one is reported once, as in a job.
     assert!(refusal("[global]\nfixedbufs\n[a]\n[b]\n").contains("the engine psync has no option `fixedbufs`"));
     let unsupported = refusal("[global]\nioengine=net\nttl=3\n[a]\n[b]\n");
     assert!(unsupported.contains("`ttl` is not supported yet") && unsupported.lines().count() == 1, "{unsupported}");
     assert_eq!(file("[global]\nioengine=net\nttl=1\n[a]\n").jobs.len(), 1, "it is so anyway");
-    // The engine may be named after its options.
+    // The engine may follow its options.
     assert!(file("[a]\nhipri\nioengine=io_uring\n").jobs[0].engine.hipri);
     assert_eq!(file("[a]\nioengine=linuxaio\n").jobs[0].queue.ioengine, "libaio");
 }
 
-/// Such jobs are translated, but refused when run.
+/// Such jobs can be translated, but are refused at run time.
 #[test]
-fn engines_that_are_not_run_are_read_with_their_options() {
+fn unsupported_engines_are_parsed_with_their_options() {
     let fio = file("[a]\nioengine=rbd\nrbdname=x\npool=p\nbs=8k\n");
     assert_eq!(fio.jobs[0].direction.blocks.bs.read, 8_192);
-    assert_eq!(fio.jobs[0].section.said[1].text.as_deref(), Some("x"));
+    assert_eq!(fio.jobs[0].section.options[1].text.as_deref(), Some("x"));
     assert_eq!(file("[a]\nioengine=io_uring_cmd\nmd_per_io_size=8\n").jobs.len(), 1);
     assert!(refusal("[a]\nioengine=io_uring\nmd_per_io_size=8\n").contains("not supported yet"));
 }
 
 #[test]
-fn what_fio_dropped_is_still_read() {
+fn options_that_fio_dropped_are_still_parsed() {
     let dropped = file("[a]\nverifysort=1\nflow_watermark=10\n").warnings;
-    assert_eq!(dropped.len(), 2, "read, and said to have no effect: {dropped:?}");
+    assert_eq!(dropped.len(), 2, "read, and reported to have no effect: {dropped:?}");
     let threads = file("[a]\nthreads=4\n").warnings;
     assert!(threads[0].to_string().contains("`threads` is ignored: It belongs to --profile=tiobench"), "{threads:?}");
     assert!(refusal("[a]\nrwmixcycle=5\n").contains("rwmixcycle"));
@@ -189,7 +188,7 @@ fn what_fio_dropped_is_still_read() {
 
 #[test]
 fn command_lines() {
-    let fio = said(
+    let fio = parse(
         &["--bs=8k", "--name=a", "-rw", "randread", "--iodepth=4", "--group_r", "--thread", "--name=b", "--size", "1m"],
         &[],
     )
@@ -199,21 +198,21 @@ fn command_lines() {
     assert_eq!((a.direction.blocks.bs.read, b.direction.blocks.bs.read), (8_192, 8_192));
     assert!(a.identity.thread && a.identity.group_reporting && !b.identity.thread);
     assert_eq!(b.direction.region.size, Some(value::FileRegion::Bytes(1 << 20)));
-    let global = said(&["--name=global", "--bs=8k", "--name=x"], &[]).unwrap();
+    let global = parse(&["--name=global", "--bs=8k", "--name=x"], &[]).unwrap();
     assert_eq!(global.jobs[0].direction.blocks.bs.read, 8_192);
-    let text = said(&["--rate_i=3", "--name=x"], &[]).unwrap_err().to_string();
+    let text = parse(&["--rate_i=3", "--name=x"], &[]).unwrap_err().to_string();
     assert_eq!(
         text,
         "command line, word 1: `rate_i` is ambiguous: rate_iops, rate_iops_min, rate_ignore_thinktime; write the name \
          in full"
     );
-    assert!(said(&["--name=x", "--bs"], &[]).unwrap_err().to_string().contains("`--bs` needs a value"));
-    // The beginning of an engine's option is enough where nothing else fits.
-    let short = said(&["--name=x", "--ioengine=libaio", "--nic=3", "--userspace"], &[]).unwrap();
+    assert!(parse(&["--name=x", "--bs"], &[]).unwrap_err().to_string().contains("`--bs` needs a value"));
+    // The start of an engine option's name is enough if nothing else matches.
+    let short = parse(&["--name=x", "--ioengine=libaio", "--nic=3", "--userspace"], &[]).unwrap();
     assert!(short.jobs[0].identity.nice == 3 && short.jobs[0].engine.userspace_reap);
-    assert!(said(&["--roo=x"], &[]).is_err());
+    assert!(parse(&["--roo=x"], &[]).is_err());
     let hosts =
-        said(&["--client=a", "x", "y", "--client", "b,9", "--remote-config=z", "w"], &[]).unwrap().invocation.hosts;
+        parse(&["--client=a", "x", "y", "--client", "b,9", "--remote-config=z", "w"], &[]).unwrap().invocation.hosts;
     let asked = |host: &str, files: &[&str], remote: &[&str]| AskedClient {
         host: host.to_owned(),
         files: files.iter().map(|&file| file.to_owned()).collect(),
@@ -221,7 +220,7 @@ fn command_lines() {
     };
     assert_eq!(hosts.clients, [asked("a", &["x", "y"], &[]), asked("b,9", &[], &["z"])]);
     assert_eq!(hosts.files, ["w"]);
-    let text = said(&["--client=a", "--server"], &[]).unwrap_err().to_string();
+    let text = parse(&["--client=a", "--server"], &[]).unwrap_err().to_string();
     assert!(text.contains("either a client or a server"), "{text}");
 }
 
@@ -229,22 +228,22 @@ fn command_lines() {
 fn every_option_of_the_program_is_taken_or_refused() {
     for option in commandline::PROGRAM_OPTIONS {
         let value = if option.takes == commandline::Takes::Nothing { "" } else { "=4" };
-        // Nothing may panic; `unreachable!` would.
-        let _ = said(&[&format!("--{}{value}", option.name), "--name=x"], &[]);
+        // No option may panic, for instance at an `unreachable!`.
+        let _ = parse(&[&format!("--{}{value}", option.name), "--name=x"], &[]);
     }
     let fio =
-        said(&["--output-format=json,normal", "--output=x", "--eta-interval=500ms", "--status-interval=1", "-v"], &[])
+        parse(&["--output-format=json,normal", "--output=x", "--eta-interval=500ms", "--status-interval=1", "-v"], &[])
             .unwrap();
     assert_eq!(fio.invocation.formats, [OutputFormat::Normal, OutputFormat::Json]);
     assert_eq!(fio.invocation.action, Action::Version);
     assert_eq!(fio.invocation.progress.eta_interval, Some(plumb_workload::Nanos(500_000_000)));
-    assert!(said(&["--eta-interval=100ms", "--name=x"], &[]).is_err());
+    assert!(parse(&["--eta-interval=100ms", "--name=x"], &[]).is_err());
 }
 
-/// Protects: the jobs of tiobench, with what the command line says for them, and in fio's order.
+/// Protects: the jobs of tiobench follow the options of the command line, in fio's order.
 #[test]
 fn tiobench_has_four_jobs() {
-    let fio = said(&["--profile=tiobench", "--size=8", "--block=8192", "--dir=d", "--threads=3"], &[]).unwrap();
+    let fio = parse(&["--profile=tiobench", "--size=8", "--block=8192", "--dir=d", "--threads=3"], &[]).unwrap();
     let names: Vec<&str> = fio.jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["seqwrite", "randwrite", "seqread", "randread"]);
     let last = &fio.jobs[3];
@@ -254,18 +253,18 @@ fn tiobench_has_four_jobs() {
         (8_192, &["d".to_owned()][..])
     );
     assert_eq!(last.files.names.filenames.len(), 4);
-    let job = said(&["--profile=tiobench", "--name=mine", "--size=1m"], &[]).unwrap();
-    assert_eq!((job.jobs.len(), job.jobs[0].name.as_str()), (5, "mine"), "beside other jobs");
-    assert!(said(&["--profile=nope"], &[]).unwrap_err().to_string().contains("profile 'nope' not found"));
+    let job = parse(&["--profile=tiobench", "--name=mine", "--size=1m"], &[]).unwrap();
+    assert_eq!((job.jobs.len(), job.jobs[0].name.as_str()), (5, "mine"), "next to other jobs");
+    assert!(parse(&["--profile=nope"], &[]).unwrap_err().to_string().contains("profile 'nope' not found"));
 }
 
-/// Protects: the jobs of act are fio's, with its rates and sizes; times and sizes mean what their names say, and what makes
-/// fio divide by zero is refused.
+/// Protects: the jobs of act have fio's rates and sizes. Times and sizes have the meaning that their names imply, and
+/// input that makes fio divide by zero is refused.
 #[test]
 fn act_reads_and_writes_each_device() {
     let act = |words: &[&str]| {
         let words: Vec<&str> = ["--profile=act"].into_iter().chain(words.iter().copied()).collect();
-        said(&words, &[])
+        parse(&words, &[])
     };
     let fio =
         act(&["--device-names=/dev/sdx,/dev/sdy", "--test-duration=2", "--load=3", "--threads-per-queue=4"]).unwrap();
@@ -279,16 +278,16 @@ fn act_reads_and_writes_each_device() {
     assert_eq!(read.stop.runtime, Some(plumb_workload::Nanos(2_000_000_000)));
     let rate = |job: &FioJob| job.pace.rate.iops.read.max(job.pace.rate.iops.write);
     assert_eq!((rate(read), rate(write)), (Some(1_500), Some(36)));
-    // A time with a unit, and a number of KiB.
+    // A time with a unit, and a size in KiB.
     let meant = act(&["--device-names=d", "--test-duration=2h", "--large-block-op-kbytes=128"]).unwrap();
     assert_eq!(meant.act, Some(ActTest { duration: plumb_workload::Nanos(7_200_000_000_000) }));
     assert_eq!((meant.jobs[1].direction.blocks.bs.write, meant.warnings.len()), (131_072, 2));
     let strict = act(&["--compat=strict", "--device-names=d", "--test-duration=2s"]).unwrap();
     assert_eq!(strict.act, Some(ActTest { duration: plumb_workload::Nanos(2_000_000_000_000_000) }));
     let beside =
-        said(&["--name=mine", "--size=1m", "--profile=act", "--device-names=d", "--test-duration=1"], &[]).unwrap();
+        parse(&["--name=mine", "--size=1m", "--profile=act", "--device-names=d", "--test-duration=1"], &[]).unwrap();
     assert!(beside.jobs.len() == 3 && !beside.is_of_profile(0), "wherever the profile's options stand");
-    // Preparing.
+    // Preparation jobs.
     let prep = act(&["--device-names=d", "--prep"]).unwrap();
     assert_eq!((prep.jobs.len(), prep.act), (2, None));
     assert!(prep.jobs[1].identity.stonewall && prep.jobs[1].queue.iodepth == 64 && prep.jobs[0].content.zero);
@@ -299,22 +298,22 @@ fn act_reads_and_writes_each_device() {
         (&["--compat=strict", "--device-names=d", "--large-block-op-kbytes=128"], "smaller than the reads"),
         (&["--device-names=d", "--threads-per-queue=4000"], "cannot share 2000 reads per second"),
     ] {
-        let told = act(words).unwrap_err().to_string();
-        assert!(told.contains(expected), "{words:?}: {told}");
+        let message = act(words).unwrap_err().to_string();
+        assert!(message.contains(expected), "{words:?}: {message}");
     }
 }
 
 #[test]
 fn strict_reads_as_fio_does_without_a_word() {
-    let meant = said(&["--name=a", "--runtime=5sec"], &[]).unwrap();
+    let meant = parse(&["--name=a", "--runtime=5sec"], &[]).unwrap();
     assert_eq!(meant.jobs[0].stop.runtime, Some(plumb_workload::Nanos(5_000_000_000)));
     assert_eq!(meant.warnings[0].to_string(), "command line, word 2: runtime: `5sec` is read as 5 s; fio reads 5 µs");
-    let strict = said(&["--compat=strict", "--name=a", "--runtime=5sec"], &[]).unwrap();
+    let strict = parse(&["--compat=strict", "--name=a", "--runtime=5sec"], &[]).unwrap();
     assert_eq!(strict.jobs[0].stop.runtime, Some(plumb_workload::Nanos(5_000)));
     assert!(strict.warnings.is_empty());
 }
 
-/// A value that an option takes.
+/// Returns a value that an option accepts.
 fn sample(option: &options::OptionSpec) -> String {
     use value::kind::{Kind, Slots, Special};
     match option.kind() {
@@ -364,7 +363,7 @@ fn every_option_that_works_makes_a_job_and_changes_its_meaning() {
             unmoved.push(option.name);
         }
     }
-    // What the sample says is the default already, or is reported elsewhere in the job.
+    // The sample is the default, or is stored elsewhere in the job.
     unmoved.retain(|name| {
         let spec = options::find(name).unwrap();
         let is_default = spec.default == Some(sample(spec).as_str());
@@ -373,10 +372,10 @@ fn every_option_that_works_makes_a_job_and_changes_its_meaning() {
     assert_eq!(unmoved, [] as [&str; 0], "these options are read, but nothing takes them up");
 }
 
-/// A job's meaning, without its texts and places.
+/// Formats a job without its texts and places.
 fn meaning(job: &FioJob) -> String {
     let mut job = job.clone();
-    job.section.said.clear();
+    job.section.options.clear();
     job.section.from_global = Default::default();
     format!("{job:?}")
 }
@@ -395,7 +394,7 @@ fn help_explains_everything() {
     assert!(!help::engine(Some("nope")).is_found);
 }
 
-/// A job file of options that work.
+/// Generates a job file of supported options.
 fn job_texts() -> impl Strategy<Value = String> {
     let core: Vec<&'static options::OptionSpec> = options::all()
         .filter(|option| option.engines.is_empty() && option.support == options::Support::Works)
@@ -416,9 +415,9 @@ fn job_texts() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn nothing_makes_it_panic(text in "(\\PC|\n){0,200}", words in proptest::collection::vec("-{0,2}\\PC{0,12}", 0..6)) {
-        let _ = said(&["a"], &[("a", &text)]);
+        let _ = parse(&["a"], &[("a", &text)]);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let _ = said(&words, &[]);
+        let _ = parse(&words, &[]);
     }
 
     #[test]
@@ -430,7 +429,7 @@ proptest! {
             let mut reading = value::ValueReading { compat, kb_base: 1_024, doubts: &mut doubts };
             let _ = option.read(Some(&text), &mut reading);
         }
-        let _ = said(&["a"], &[("a", &format!("[x]\n{}={text}\n", option.name))]);
+        let _ = parse(&["a"], &[("a", &format!("[x]\n{}={text}\n", option.name))]);
     }
 
     #[test]
@@ -448,7 +447,7 @@ proptest! {
     }
 }
 
-/// A line's words, as a shell takes it apart.
+/// Splits a line into words like a shell.
 fn unquoted(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

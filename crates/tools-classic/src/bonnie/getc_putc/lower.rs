@@ -13,10 +13,10 @@ use std::path::PathBuf;
 const TARGET: &str = "getc-putc";
 /// Bytes by which the file grows at a time.
 const EXTEND_BYTES: u64 = 1 << 20;
-/// Single bytes that are reported as one op: what the C library's buffer holds.
+/// Number of single-byte calls reported as one op: the size of the C library's buffer.
 const RECORD_BYTES: u64 = 4096;
 
-/// One run's workload; `pid` is in the file's name.
+/// Returns the workload of one run; `pid` is part of the file's name.
 pub fn lower(settings: &GetcPutcSettings, pid: u32) -> Workload {
     let names = Names::Made(vec![PathBuf::from(format!("getc_putc.{pid}"))]);
     Workload {
@@ -47,7 +47,7 @@ fn script(settings: &GetcPutcSettings, test: GetcPutcTest) -> Program {
     before.push(Step::Seek { handle: 0, to: Bytes(0) });
     let does = if test.writes() { Moves::Write } else { Moves::Read };
     let bytes = settings.moved_kib(test) as u64 * 1024;
-    // Sizes are such that a 64th of them is whole KiB.
+    // Sizes are multiples for which a 64th is whole KiB.
     let record = RECORD_BYTES.min(1 << bytes.trailing_zeros());
     let steps = vec![transfer(does, via(test), record, bytes / record)];
     let mut after = Vec::new();
@@ -85,7 +85,7 @@ fn open(settings: &GetcPutcSettings, test: GetcPutcTest) -> Step {
     })
 }
 
-/// The whole file, before any test, and on the device.
+/// Fills the whole file before any test, and flushes it to the device.
 fn extension(bytes: u64) -> Vec<Step> {
     let mut steps = Vec::new();
     for (record, count) in [(EXTEND_BYTES, bytes / EXTEND_BYTES), (bytes % EXTEND_BYTES, 1)] {

@@ -1,6 +1,6 @@
 //! `getc_putc`, part of Bonnie++: the cost of single bytes with six ways of transferring them.
 //!
-//! [`GetcPutcSettings::read`] reads its command line, [`lower`](lower::lower) turns its eight tests into phases, and
+//! [`GetcPutcSettings::read`] parses its command line, [`lower`](lower::lower) turns its eight tests into phases, and
 //! [`print`] prints its table and CSV line.
 
 pub mod lower;
@@ -12,40 +12,33 @@ use super::Refusal;
 use super::keywords::{Options, sized};
 use strum::VariantArray;
 
-/// The version that is followed.
+/// The emulated version.
 const VERSION: &str = "2.00a";
-/// Sizes are whole multiples of this.
+/// Sizes are multiples of this.
 const STEP_KIB: i64 = 64;
 const DEFAULT_KIB: i64 = 512 << 10;
-/// More is not a file's size.
+/// Maximum size of a file.
 const MOST_KIB: i64 = 1 << 50;
 
 /// A test, in the order in which they run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum GetcPutcTest {
-    /// `write` of one byte.
     Write,
-    /// `read` of one byte.
     Read,
     /// `putc` in a program without threads.
     PutNoThread,
     /// `getc` in a program without threads.
     GetNoThread,
-    /// `putc`.
     Put,
-    /// `getc`.
     Get,
-    /// `putc_unlocked`.
     PutUnlocked,
-    /// `getc_unlocked`.
     GetUnlocked,
 }
 
 impl GetcPutcTest {
-    /// All of them.
     pub const ALL: &[GetcPutcTest] = GetcPutcTest::VARIANTS;
 
-    /// The name of its phase.
+    /// Returns the name of its phase.
     pub fn phase(self) -> &'static str {
         match self {
             GetcPutcTest::Write => "write-byte",
@@ -59,12 +52,12 @@ impl GetcPutcTest {
         }
     }
 
-    /// The test of a phase.
+    /// Returns the test of a phase.
     pub fn of_phase(name: &str) -> Option<GetcPutcTest> {
         GetcPutcTest::ALL.iter().copied().find(|test| test.phase() == name)
     }
 
-    /// The message on standard error at its start.
+    /// Returns the message on standard error at its start.
     pub fn beginning(self) -> &'static str {
         match self {
             GetcPutcTest::Write => "Writing with write(fd, &c, 1)...",
@@ -84,30 +77,28 @@ impl GetcPutcTest {
     }
 }
 
-/// What it is to do.
+/// Options of a `getc_putc` command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GetcPutcSettings {
-    /// Measure what 2.00a measures, even where it is mislabelled (`--compat=strict`).
+    /// Measure the same as 2.00a, even if it is mislabelled (`--compat=strict`).
     pub is_exact: bool,
-    /// `-d`.
     pub directory: Option<String>,
-    /// `-s`, KiB, whole multiples of 64.
+    /// `-s`, in KiB; a multiple of 64.
     pub size_kib: i64,
-    /// `-m`, else the machine's own.
+    /// `-m`; by default the machine's name.
     pub name: String,
-    /// `-u`.
     pub user: Option<String>,
     /// `-g`, or after the colon of `-u`.
     pub group: Option<String>,
-    /// `-q`.
     pub quiet: bool,
 }
 
 impl GetcPutcSettings {
-    /// Reads a command line, without the program name, which is `called`, on a machine named `node`.
+    /// Parses a command line without the program name. `called` is that name, and `node` the name of the machine.
     ///
     /// # Errors
-    /// Messages about arguments that it does not understand.
+    ///
+    /// Messages about arguments that are invalid.
     pub fn read(called: &str, words: &[String], node: &str) -> Result<GetcPutcSettings, Refusal> {
         let (is_exact, words) = super::keywords::without_compat(words)?;
         let mut settings = GetcPutcSettings {
@@ -120,8 +111,8 @@ impl GetcPutcSettings {
             quiet: false,
         };
         let mut options = Options::new(called, "d:s:m:u:g:q", &words);
-        while let Some(said) = options.next() {
-            let (letter, value) = said.map_err(|wrong| usage(&wrong.to_string()))?;
+        while let Some(next) = options.next() {
+            let (letter, value) = next.map_err(|error| usage(&error.to_string()))?;
             let value = value.as_deref().unwrap_or_default();
             match letter {
                 'd' => settings.directory = Some(value.to_owned()),
@@ -143,17 +134,18 @@ impl GetcPutcSettings {
     /// Checks the settings.
     ///
     /// # Errors
-    /// What it says of it, when it has become the user that was asked for.
+    ///
+    /// The tool's message, printed after switching to the requested user.
     pub fn check(&self) -> Result<(), Refusal> {
         if (STEP_KIB..=MOST_KIB).contains(&self.size_kib) { Ok(()) } else { Err(usage("")) }
     }
 
-    /// KiB that a test moves: single bytes by calls are a 64th.
+    /// Returns the KiB that a test moves. Tests with a call per byte move a 64th.
     pub(crate) fn moved_kib(&self, test: GetcPutcTest) -> i64 {
         if matches!(test, GetcPutcTest::Write | GetcPutcTest::Read) { self.size_kib / 64 } else { self.size_kib }
     }
 
-    /// What 2.00a measures that is not what it says, in a sentence.
+    /// Returns a sentence about values that 2.00a mislabels, if any.
     pub fn correction(&self) -> Option<&'static str> {
         (!self.is_exact).then_some(
             "`putc` and `getc` take the C library's locks, as in any program with threads; getc_putc 2.00a starts no \
@@ -162,10 +154,10 @@ impl GetcPutcSettings {
     }
 }
 
-/// The usage, after the error.
-pub fn usage(wrong: &str) -> Refusal {
+/// Returns the usage, after the error.
+pub fn usage(error: &str) -> Refusal {
     Refusal(format!(
-        "{wrong}usage:\ngetc_putc [-d scratch-dir] [-s size(KiB)] [-m machine-name]\n\
+        "{error}usage:\ngetc_putc [-d scratch-dir] [-s size(KiB)] [-m machine-name]\n\
          [-u uid-to-use:gid-to-use] [-g gid-to-use]\n\nVersion: {VERSION}\n"
     ))
 }

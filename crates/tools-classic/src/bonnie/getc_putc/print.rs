@@ -4,21 +4,20 @@ use super::{GetcPutcSettings, GetcPutcTest, VERSION};
 use plumb_result::PhaseMeasurement;
 use std::collections::BTreeMap;
 
-/// Shorter times make no rate, s.
+/// Minimum time in seconds for a rate.
 const SHORTEST_S: f64 = 0.5;
 
-/// What each test took, s.
+/// Time of each test in seconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GetcPutcResults(BTreeMap<GetcPutcTest, f64>);
 
 impl GetcPutcResults {
-    /// Adds a test.
     pub fn add(&mut self, test: GetcPutcTest, measured: &PhaseMeasurement) {
         let wall_ns = measured.workers.first().map_or(measured.wall_ns, |worker| worker.wall_ns);
         self.set(test, wall_ns as f64 / 1e9);
     }
 
-    /// Says what a test took, s.
+    /// Records the time of a test in seconds.
     pub fn set(&mut self, test: GetcPutcTest, elapsed_s: f64) {
         self.0.insert(test, elapsed_s);
     }
@@ -35,7 +34,7 @@ impl GetcPutcResults {
     }
 }
 
-/// The table; KiB/s.
+/// Formats the table in KiB/s.
 pub fn table(settings: &GetcPutcSettings, results: &GetcPutcResults) -> String {
     let rates: String = results.rates(settings).iter().map(|rate| format!(" {rate:>6}")).collect();
     format!(
@@ -44,7 +43,7 @@ pub fn table(settings: &GetcPutcSettings, results: &GetcPutcResults) -> String {
     )
 }
 
-/// The line of values; KiB/s.
+/// Formats the line of values in KiB/s.
 pub fn values(settings: &GetcPutcSettings, results: &GetcPutcResults) -> String {
     format!("{},{}\n", settings.name, results.rates(settings).join(","))
 }

@@ -11,7 +11,7 @@ fn settings(words: &str) -> Result<GetcPutcSettings, Refusal> {
     GetcPutcSettings::read("getc_putc", &words, "golden")
 }
 
-/// Sizes are KiB, or MiB with `m`, in whole steps of 64 KiB; less than one is refused.
+/// Sizes are KiB, or MiB with `m`, in multiples of 64 KiB; a smaller size is refused.
 #[test]
 fn sizes_are_steps_of_64_kib() {
     let size = |words: &str| settings(words).unwrap().size_kib;
@@ -22,7 +22,7 @@ fn sizes_are_steps_of_64_kib() {
     assert_eq!(settings("-h").unwrap_err().0.lines().next(), Some("getc_putc: invalid option -- 'h'"));
 }
 
-/// Rates of the golden run of 256 MiB, reckoned back from times, in its own form.
+/// Rates of the golden run of 256 MiB, computed from times, in the tool's format.
 #[test]
 fn a_run_is_told_as_the_tool_tells_it() {
     let settings = settings("-s 256m").unwrap();
@@ -39,7 +39,7 @@ fn a_run_is_told_as_the_tool_tells_it() {
     assert_eq!(values(&settings, &results), "golden,292,2184,215274,346579,218903,331280,366399,++++++\n");
 }
 
-/// Each test moves what the tool moves, whatever the size; locks are the difference between the versions of truth.
+/// Each test moves the same amount as the tool, for any size. Locks differ between the strict and the corrected mode.
 #[test]
 fn each_test_moves_what_the_tool_moves() {
     let scripts = |words: &str| -> Vec<Program> {

@@ -1,4 +1,4 @@
-//! `plumb as getc_putc`: single bytes by six ways of moving them.
+//! `plumb as getc_putc`: the cost of single bytes with six ways of transferring them.
 
 use super::user::KeptStore;
 use super::{run, user};
@@ -18,7 +18,7 @@ use plumb_tools_run::simulated;
 use plumb_workload::Workload;
 use std::path::Path;
 
-/// Its six tests; what is wrong goes to standard error, and the code is then 1.
+/// Runs its tests. Errors go to standard error, with exit code 1.
 pub struct GetcPutc {
     settings: GetcPutcSettings,
     kept: KeptStore,
@@ -60,7 +60,7 @@ impl Dialect for GetcPutc {
     fn print<'a>(&'a self, run: &'a Workload, watching: GetcPutcProgress<'a>, ended: &RunEnded) -> Step<()> {
         let GetcPutcProgress { results, refused, remover, .. } = watching;
         run::over(ended, refused, &self.load(run), &remover)?;
-        // The last test's end and the line of values are all that its standard output gets besides.
+        // Apart from these, standard output only gets the end of the last test and the line of values.
         if !self.settings.quiet {
             output::print("done\n");
         }
@@ -79,7 +79,7 @@ fn prepared(call: &ToolCall<'_>) -> Result<(GetcPutcSettings, KeptStore), Refusa
     if settings.user.is_some() || settings.group.is_some() {
         let became = user::become_user(settings.user.as_deref(), settings.group.as_deref(), common)?;
         if !settings.quiet {
-            error_text!("{}", became.told);
+            error_text!("{}", became.message);
         }
         kept = became.kept;
     } else if !is_simulated && rustix::process::geteuid().is_root() {
@@ -95,11 +95,10 @@ fn prepared(call: &ToolCall<'_>) -> Result<(GetcPutcSettings, KeptStore), Refusa
     Ok((settings, kept))
 }
 
-/// Tells how far it has come, and keeps what was measured.
+/// Prints the progress and collects the measurements.
 pub struct GetcPutcProgress<'a> {
     settings: &'a GetcPutcSettings,
     results: GetcPutcResults,
-    /// The op that failed.
     refused: Option<String>,
     remover: Remover,
 }
@@ -107,7 +106,7 @@ pub struct GetcPutcProgress<'a> {
 impl Progress for GetcPutcProgress<'_> {
     fn clock_starts(&mut self, phase: &str) {
         let Some(test) = GetcPutcTest::of_phase(phase).filter(|_| !self.settings.quiet) else { return };
-        // The file is there, or the test before has ended.
+        // The file has been filled, or the previous test has ended.
         error_text!("done\n{}", test.beginning());
     }
 

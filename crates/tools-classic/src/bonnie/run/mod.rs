@@ -1,4 +1,4 @@
-//! `plumb as bonnie++`, the two readers of its lines, and what else comes with it.
+//! `plumb as bonnie++`, its two CSV readers, and its companion programs.
 
 mod getc_putc;
 mod prepared;
@@ -17,12 +17,12 @@ use prepared::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
 pub use run::Bonnie;
 pub use zcav::Zcav;
 
-/// As `bon_csv2html`: a page of the lines of a file, or of standard input.
+/// Runs `bon_csv2html`: prints a page from the lines of a file or of standard input.
 pub fn csv2html(call: &ToolCall<'_>) -> Result<End, Stopped> {
     convert(call.words.first(), html::page)
 }
 
-/// As `bon_csv2txt`: tables of the lines on standard input.
+/// Runs `bon_csv2txt`: prints tables from the lines on standard input.
 pub fn csv2txt(_call: &ToolCall<'_>) -> Result<End, Stopped> {
     convert(None, table::text)
 }

@@ -1,4 +1,4 @@
-//! What the words of Bonnie++ come to.
+//! Prepares a Bonnie++ command line.
 
 use super::user::{KeptStore, become_user};
 use plumb_cli::output::error_text;
@@ -9,12 +9,12 @@ use plumb_tools_run::simulated;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The key of its semaphores, of which there is one for each test.
+/// Key of its semaphores, one for each test.
 pub(super) const SEMAPHORE_KEY: i32 = 4711;
 
 pub(super) const SEMAPHORES: u16 = Test::ALL.len() as u16;
 
-/// What comes before a run, done.
+/// The result of everything that precedes a run.
 pub(super) enum Prepared {
     Run(Box<BonnieSettings>, Machine, KeptStore),
     Done(String),
@@ -27,7 +27,7 @@ pub(super) fn prepared(call: &ToolCall<'_>) -> Result<Prepared, Refusal> {
     let mut settings = BonnieSettings::read(called, words, &machine)?;
     let is_simulated = settings.directory.as_deref().is_some_and(simulated::is_named);
     if is_simulated {
-        // Of a machine that is the same each time.
+        // A simulated machine must be the same in each run.
         machine = Machine { ram_mib: simulated::MEMORY_MIB, pid: 1, time_s: 0, ..machine };
         settings = BonnieSettings::read(called, words, &machine)?;
     }
@@ -40,7 +40,7 @@ pub(super) fn prepared(call: &ToolCall<'_>) -> Result<Prepared, Refusal> {
     if settings.run_as.user.is_some() || settings.run_as.group.is_some() {
         let became = become_user(settings.run_as.user.as_deref(), settings.run_as.group.as_deref(), common)?;
         if !settings.quiet {
-            error_text!("{}", became.told);
+            error_text!("{}", became.message);
         }
         kept = became.kept;
     } else if !is_simulated && rustix::process::geteuid().is_root() {
@@ -68,7 +68,7 @@ pub(super) fn machine() -> Machine {
     let page_bytes = rustix::param::page_size() as u64;
     let ram_bytes = plumb_engine::ram_bytes();
     Machine {
-        // In its own steps, which round down twice.
+        // In the tool's own steps, which round down twice.
         ram_mib: (page_bytes / 1024 * (ram_bytes / page_bytes / 1024)) as i64,
         node: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         pid: std::process::id(),

@@ -1,4 +1,4 @@
-//! Bonnie++'s tests, as often as was asked, told as Bonnie++ tells them; how it and its kin end and clean up.
+//! Runs Bonnie++'s tests the requested number of times, prints them in its format, and cleans up.
 
 use super::user::KeptStore;
 use super::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
@@ -22,23 +22,22 @@ use plumb_workload::{Target, Workload};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What it ends with when a signal ends it.
+/// Exit code after a signal.
 const INTERRUPTED: u8 = 5;
-/// Files of 1.03 end here, MiB; larger ones are several there, and one here.
+/// Maximum size of a file in 1.03, in MiB. A larger size means several files there, and one file here.
 const FILE_103_MIB: i64 = 1024;
 
-/// Bonnie++'s tests; what is wrong goes to standard error, and the code is then 1.
+/// Runs Bonnie++'s tests. Errors go to standard error, with exit code 1.
 pub struct Bonnie {
     settings: BonnieSettings,
     pid: u32,
     semaphores: Option<Semaphores>,
-    /// As every run begins with them.
+    /// State at the start of every run.
     seeded: NumberSource,
-    /// As the run at hand found them.
+    /// State at the start of the current run.
     found: NumberSource,
-    /// As the last run left them.
+    /// State at the end of the last run.
     numbers: NumberSource,
-    /// Runs that were begun.
     begun: i64,
     kept: KeptStore,
 }
@@ -86,7 +85,7 @@ impl Dialect for Bonnie {
             output::print(&print::header(&self.settings));
         }
         self.begun += 1;
-        // 1.03 seeds once.
+        // 1.03 seeds only once.
         if self.settings.version != Version::V103 {
             self.numbers = self.seeded.clone();
         }
@@ -94,7 +93,7 @@ impl Dialect for Bonnie {
         Ok(lower(&self.settings, self.pid, &mut self.numbers))
     }
 
-    /// Without the large file, as with `-s 0`, where there is no room for it.
+    /// Drops the large file, as with `-s 0`, if there is no room for it.
     fn fit(&mut self, run: &mut Workload, guard: &Guard) -> Step<()> {
         let (directory, size_mib) = (self.settings.directory.as_deref().unwrap_or("."), self.settings.large.size_mib);
         if size_mib <= 0 || self.settings.small.files_ki <= 0 || simulated::is_named(directory) {
@@ -161,7 +160,7 @@ pub(super) fn remover(directory: Option<&str>) -> Remover {
     Remover::new(&[PathBuf::from(directory.unwrap_or("."))], [])
 }
 
-/// Cleans up behind what failed or was stopped, which is then all.
+/// Cleans up after a run that failed or was stopped.
 pub(super) fn over(ended: &RunEnded, refused: Option<String>, load: &Load<'_>, remover: &Remover) -> Step<()> {
     let Some(end) = stopped(ended, refused) else { return Ok(()) };
     if removed(load, remover) {
@@ -170,7 +169,7 @@ pub(super) fn over(ended: &RunEnded, refused: Option<String>, load: &Load<'_>, r
     Err(end.into())
 }
 
-/// Tells why it went no further, and says with what the program then ends.
+/// Prints the reason why a run stopped and returns the program's exit code.
 pub(super) fn stopped(ended: &RunEnded, refused: Option<String>) -> Option<End> {
     let why = [ended.error(), refused];
     if why.iter().all(Option::is_none) && ended.signal.is_none() {
@@ -182,32 +181,32 @@ pub(super) fn stopped(ended: &RunEnded, refused: Option<String>) -> Option<End> 
     Some(if ended.signal.is_some() { End::DialectCode(INTERRUPTED) } else { End::DialectFailed })
 }
 
-/// Removes what the tests left. The names are of this process alone.
+/// Removes leftovers of the tests. Their names are unique to this process.
 fn removed(load: &Load<'_>, remover: &Remover) -> bool {
     let mut removed = false;
     for target in load.workload.target.values() {
         let Target::Scratch(scratch) = target else { continue };
         for path in (0..scratch.names.count()).rev().filter_map(|number| scratch.names.path(number)) {
             let path = load.base.join(path);
-            // What is not there is removed already.
+            // A missing file counts as removed.
             removed |= remover.remove_file(&path).or_else(|_| remover.remove_dir(&path)).unwrap_or(false);
         }
     }
     removed
 }
 
-/// Tells how far it has come, and keeps what was measured.
+/// Prints the progress and collects the measurements.
 pub struct BonnieProgress<'a> {
     settings: &'a BonnieSettings,
     semaphores: Option<Semaphores>,
     results: Results,
-    /// Why it goes no further: an op failed, or the others were not met.
+    /// Reason why the run stopped: an op failed, or synchronization failed.
     refused: Option<String>,
     remover: Remover,
 }
 
 impl BonnieProgress<'_> {
-    /// Waits until all are at the same test.
+    /// Waits until all processes are at the same test.
     fn meet(&mut self, test: Test) {
         let number = test as u16;
         if let Some(semaphores) = self.semaphores

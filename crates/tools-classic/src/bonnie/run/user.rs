@@ -1,4 +1,4 @@
-//! `-u` and `-g`: whom it runs as.
+//! `-u` and `-g`: switches to another user.
 
 use plumb_bench::Bench;
 use plumb_cli::common::Common;
@@ -10,11 +10,11 @@ use std::cell::RefCell;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Whom it runs as from now on.
+/// The user that the process runs as.
 pub(crate) struct Became {
-    /// What Bonnie++ says of it.
-    pub told: String,
-    /// The database that was named, opened before the user changed, who may not open it.
+    /// Bonnie++'s message about it.
+    pub message: String,
+    /// The named database, opened before switching users because the new user may lack access.
     pub kept: KeptStore,
 }
 
@@ -23,7 +23,6 @@ pub(crate) struct Became {
 pub(crate) struct KeptStore(RefCell<Option<Box<Store>>>);
 
 impl KeptStore {
-    /// What is measured with.
     pub(super) fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
         match self.0.take() {
             Some(store) => session::bench_of_other_user(*store, common),
@@ -32,22 +31,24 @@ impl KeptStore {
     }
 }
 
-/// Runs on as this user and group: in this process where it is them or a database was named, else in its place.
+/// Continues as this user and group: in this process if it already runs as them or
+/// a database was named, else by re-executing.
 ///
 /// # Errors
-/// There is none of that name, or it may not become them.
+///
+/// The user or group does not exist, or switching is not permitted.
 pub(crate) fn become_user(user: Option<&str>, group: Option<&str>, common: &Common) -> Result<Became, Refusal> {
     let ids = wanted(user, group)?;
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let group = ids.group.unwrap_or(gid);
-    let told = format!("Using uid:{}, gid:{group}.\n", ids.user);
+    let message = format!("Using uid:{}, gid:{group}.\n", ids.user);
     if (ids.user, group) == (uid, gid) {
-        return Ok(Became { told, kept: KeptStore::default() });
+        return Ok(Became { message, kept: KeptStore::default() });
     }
     if cfg!(target_os = "linux") && common.db.is_some() && !common.no_store {
         let store = session::store(common).map_err(|stopped| Refusal(format!("{}\n", stopped.message)))?;
         change(ids.user, group).map_err(|error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user)))?;
-        return Ok(Became { told, kept: KeptStore(RefCell::new(Some(Box::new(store)))) });
+        return Ok(Became { message, kept: KeptStore(RefCell::new(Some(Box::new(store)))) });
     }
     let refused = |error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user));
     let program = std::env::current_exe().map_err(refused)?;
@@ -55,15 +56,14 @@ pub(crate) fn become_user(user: Option<&str>, group: Option<&str>, common: &Comm
     let called = words.next().unwrap_or_default();
     let mut command = Command::new(program);
     command.arg0(called).args(words).uid(ids.user).gid(group);
-    // The other user may not write to this one's directories; without them it gets one of its own.
+    // The other user cannot write to this one's directories. Without these variables, it gets its own.
     for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
         command.env_remove(variable);
     }
     Err(refused(command.exec()))
 }
 
-/// Becomes a user and a group for good. It is this thread that does, and there is no other yet: those that follow, and
-/// processes, are whoever starts them.
+/// Switches user and group permanently. Only this thread exists yet; later threads and processes inherit its user.
 #[cfg(target_os = "linux")]
 fn change(user: u32, group: u32) -> std::io::Result<()> {
     use rustix::process::DumpableBehavior;
@@ -72,12 +72,12 @@ fn change(user: u32, group: u32) -> std::io::Result<()> {
     rustix::thread::set_thread_groups(&[])?;
     rustix::thread::set_thread_res_gid(group, group, group)?;
     rustix::thread::set_thread_res_uid(user, user, user)?;
-    // Else `/proc/self` stays root's, and with it what was read and written.
+    // Otherwise `/proc/self` would still belong to root, including the I/O counters.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     Ok(())
 }
 
-/// Elsewhere it runs on in this process's place.
+/// On other systems, it always re-executes.
 #[cfg(not(target_os = "linux"))]
 fn change(_user: u32, _group: u32) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
@@ -88,7 +88,7 @@ struct Ids {
     group: Option<u32>,
 }
 
-/// Numbers are taken as they are. Source: passwd(5), group(5).
+/// Resolves names. Numbers are used directly. Source: passwd(5), group(5).
 fn wanted(user: Option<&str>, group: Option<&str>) -> Result<Ids, Refusal> {
     let mut ids = Ids { user: 0, group: None };
     if let Some(user) = user {

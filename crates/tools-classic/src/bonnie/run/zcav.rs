@@ -1,4 +1,4 @@
-//! `plumb as zcav`: the speed of a device from its beginning to its end.
+//! `plumb as zcav`: the speed of a device from start to end.
 
 use super::user::KeptStore;
 use super::{run, user};
@@ -22,15 +22,14 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::time::Duration;
 
-/// What it ends with where a device has not even one block.
+/// Exit code for a device smaller than one block.
 const TOO_SMALL: u8 = 2;
-/// Time to think better of it before a device is written to.
+/// Time to cancel before a device is overwritten.
 const BEFORE_WRITING: Duration = Duration::from_secs(5);
 
-/// Devices from end to end; what is wrong goes to standard error, and the code is then 1.
+/// Measures devices from start to end. Errors go to standard error, with exit code 1.
 pub struct Zcav {
     settings: ZcavSettings,
-    /// Of each device.
     plans: Vec<ZcavBlocks>,
     kept: KeptStore,
 }
@@ -69,7 +68,7 @@ impl Dialect for Zcav {
     }
 
     fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<ZcavProgress<'a>> {
-        // What is simulated holds nothing that could be lost.
+        // A simulated device has no data to lose.
         let real = |device: &&ZcavDevice| !simulated::is_named(&device.path);
         if self.settings.writes && self.settings.devices.iter().any(|device| real(&device)) {
             for device in &self.settings.devices {
@@ -103,7 +102,7 @@ fn prepared(call: &ToolCall<'_>) -> Result<(ZcavSettings, Vec<ZcavBlocks>, KeptS
     let settings = ZcavSettings::read(called, words)?;
     if settings.user.is_some() || settings.group.is_some() {
         let became = user::become_user(settings.user.as_deref(), settings.group.as_deref(), common)?;
-        error_text!("{}", became.told);
+        error_text!("{}", became.message);
         kept = became.kept;
     }
     let plan = |device: &ZcavDevice| {
@@ -128,13 +127,12 @@ fn prepared(call: &ToolCall<'_>) -> Result<(ZcavSettings, Vec<ZcavBlocks>, KeptS
     Ok((settings, plans, kept))
 }
 
-/// Gathers the times of blocks, and tells when loops ended.
+/// Collects the times of blocks and reports finished loops.
 pub struct ZcavProgress<'a> {
     settings: &'a ZcavSettings,
     plans: &'a [ZcavBlocks],
     times: Vec<ZcavTimes>,
     began: Zoned,
-    /// The op that failed.
     refused: Option<String>,
 }
 

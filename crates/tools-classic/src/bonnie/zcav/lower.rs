@@ -7,10 +7,9 @@ use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, Work, WorkerG
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The one phase.
 pub const PHASE: &str = "zcav";
 
-/// The workload; a plan for each device. Workers are named after the positions of their devices.
+/// Returns the workload, with a plan for each device. Workers are named after the positions of their devices.
 pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
     let mut target = BTreeMap::new();
     let mut workers = Vec::new();
@@ -32,7 +31,7 @@ pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
     }
 }
 
-/// The name of the worker for the device at this position.
+/// Returns the name of the worker for the device at this position.
 pub fn worker(number: usize) -> String {
     format!("device-{number}")
 }
@@ -55,7 +54,7 @@ fn once(settings: &ZcavSettings, plan: &ZcavBlocks, steps: &mut Vec<Step>) {
     let block = settings.block_bytes();
     let chunk = settings.chunk_mib as u64 * MIB;
     let mut pieces: Vec<(u64, u64)> = plan.blocks.iter().map(|&offset| (offset, block)).chain(plan.tail).collect();
-    // Blocks that are after each other are one piece where chunks do not are across their ends.
+    // Adjacent blocks form one piece unless chunks would cross their boundaries.
     if settings.every == 1 && block.is_multiple_of(chunk) {
         pieces.truncate(1);
         if let Some((_, bytes)) = pieces.first_mut() {

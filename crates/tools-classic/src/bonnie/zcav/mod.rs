@@ -1,7 +1,7 @@
 //! `zcav`, part of Bonnie++: the speed of a device from start to end.
 //!
-//! [`ZcavSettings::read`] reads its command line, [`lower`](lower::lower) makes one phase with one worker per device,
-//! and [`print`] prints the times of the blocks.
+//! [`ZcavSettings::read`] parses its command line, [`lower`](lower::lower) creates one phase with one worker per
+//! device, and [`print`] prints the times of the blocks.
 
 pub mod lower;
 pub mod print;
@@ -12,62 +12,58 @@ use super::Refusal;
 use super::keywords::{Options, number, without_compat};
 
 const MIB: u64 = 1 << 20;
-/// More is not a device's size, MiB.
+/// Maximum size of a device in MiB.
 const MOST_MIB: i64 = 1 << 40;
 
-/// A device or file, and where its lines go.
+/// A device or file, and the destination of its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZcavDevice {
-    /// As given.
     pub path: String,
-    /// `-l`; standard output where it was not said.
+    /// `-l`; `None` for standard output.
     pub log: Option<String>,
 }
 
 impl ZcavDevice {
-    /// Whether it was said as `-`.
+    /// Whether the path is `-`.
     pub(crate) fn is_standard_input(&self) -> bool {
         self.path == "-"
     }
 
-    /// Where it is found.
     pub fn file(&self) -> &str {
         if self.is_standard_input() { "/dev/stdin" } else { &self.path }
     }
 }
 
-/// What it is to do.
+/// Options of a `zcav` command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZcavSettings {
-    /// Count as 2.00a counts, also where that is not so (`--compat=strict`).
+    /// Count like 2.00a, even if wrong (`--compat=strict`).
     pub is_exact: bool,
-    /// `-b`, MiB: what makes a line.
+    /// `-b`, in MiB: the size of a block, which gets a line.
     pub block_mib: i64,
-    /// After the colon of `-b`, MiB: the size of a call.
+    /// In MiB, after the colon of `-b`: the size of a call.
     pub chunk_mib: i64,
-    /// `-c`.
     pub loops: i64,
-    /// `-r`, MiB; whole blocks before it are left out.
+    /// `-r`, in MiB; whole blocks before it are skipped.
     pub start_mib: i64,
-    /// `-r`, MiB; the end of the device where it was not said.
+    /// `-r`, in MiB; `None` for the end of the device.
     pub end_mib: Option<i64>,
     /// `-s`: only every Nth block.
     pub every: i64,
-    /// `-w`.
     pub writes: bool,
-    /// `-u`.
     pub user: Option<String>,
     /// `-g`, or after the colon of `-u`.
     pub group: Option<String>,
-    /// What is read or written, all at the same time.
+    /// Devices that are read or written at the same time.
     pub devices: Vec<ZcavDevice>,
 }
 
 impl ZcavSettings {
-    /// Reads a command line, without the program name, which is `called`.
+    /// Parses a command line without the program name, which is `called`.
     ///
     /// # Errors
-    /// Messages about arguments that it does not understand.
+    ///
+    /// Messages about arguments that are invalid.
     pub fn read(called: &str, words: &[String]) -> Result<ZcavSettings, Refusal> {
         let (is_exact, words) = without_compat(words)?;
         let mut settings = ZcavSettings {
@@ -87,14 +83,14 @@ impl ZcavSettings {
         let mut operands = 0;
         let mut options = Options::new(called, "b:c:f:g:l:r:s:u:w", &words);
         loop {
-            let said = options.next();
-            // A log's name is that of the next file alone.
+            let next = options.next();
+            // A log's name applies only to the next file.
             for path in &options.operands()[operands..] {
                 settings.devices.push(ZcavDevice { path: path.clone(), log: log.take() });
             }
             operands = options.operands().len();
-            let Some(said) = said else { break };
-            let (letter, value) = said.map_err(|wrong| usage(&wrong.to_string()))?;
+            let Some(next) = next else { break };
+            let (letter, value) = next.map_err(|error| usage(&error.to_string()))?;
             match (letter, value.unwrap_or_default()) {
                 ('f', path) => settings.devices.push(ZcavDevice { path, log: log.take() }),
                 ('l', path) => log = Some(path),
@@ -148,15 +144,14 @@ impl ZcavSettings {
         Ok(())
     }
 
-    /// Bytes of a block.
     pub fn block_bytes(&self) -> u64 {
         self.block_mib as u64 * MIB
     }
 
-    /// What 2.00a counts wrongly for these settings.
+    /// Returns a sentence about what 2.00a counts wrongly for these settings.
     pub fn correction(&self) -> Option<&'static str> {
         (!self.is_exact && self.first_block() > 0)
-            .then_some("what lies before the range of -r is not told as read, as zcav 2.00a does")
+            .then_some("blocks before the range of -r are not reported as read; zcav 2.00a reports them")
     }
 
     fn first_block(&self) -> u64 {
@@ -164,17 +159,17 @@ impl ZcavSettings {
     }
 }
 
-/// What of a device is moved in one loop.
+/// The parts of a device that one loop transfers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZcavBlocks {
-    /// Bytes from the beginning to each whole block.
+    /// Offset of each whole block in bytes.
     pub blocks: Vec<u64>,
-    /// What is after the last one, where the device ends before the range does: from where, and how many bytes.
+    /// Offset and length of the rest after the last whole block, if the device ends before the range.
     pub tail: Option<(u64, u64)>,
 }
 
 impl ZcavBlocks {
-    /// Over a device of this many bytes.
+    /// Creates the plan for a device of this size.
     pub fn new(settings: &ZcavSettings, device_bytes: u64) -> ZcavBlocks {
         let block = settings.block_bytes();
         let end = settings.end_mib.map_or(u64::MAX, |end| (end / settings.block_mib) as u64);
@@ -192,16 +187,16 @@ impl ZcavBlocks {
         plan
     }
 
-    /// Bytes that a loop moves.
+    /// Returns the bytes that a loop transfers.
     pub fn bytes(&self, settings: &ZcavSettings) -> u64 {
         self.blocks.len() as u64 * settings.block_bytes() + self.tail.map_or(0, |(_, bytes)| bytes)
     }
 }
 
-/// The usage, after the error.
-pub fn usage(wrong: &str) -> Refusal {
+/// Returns the usage, after the error.
+pub fn usage(error: &str) -> Refusal {
     Refusal(format!(
-        "{wrong}Usage: zcav [-b block-size[:chunk-size]] [-c count]
+        "{error}Usage: zcav [-b block-size[:chunk-size]] [-c count]
             [-r [start offset:]end offset] [-w]
             [-u uid-to-use:gid-to-use] [-g gid-to-use]
             [-s skip rate]

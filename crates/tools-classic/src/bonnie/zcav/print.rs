@@ -1,36 +1,37 @@
-//! Prints the times of blocks as zcav does.
+//! Prints the times of blocks like zcav.
 
 use super::{ZcavBlocks, ZcavSettings};
 use std::fmt::Write;
 
-/// A block that took less makes no rate, s.
+/// Minimum time of a block for a rate, in seconds.
 const SHORTEST_S: f64 = 1.0;
 
-/// What one loop over a device took.
+/// Times of one loop over a device.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ZcavLoop {
-    /// Of each whole block, s.
+    /// Time of each whole block in seconds.
     pub blocks_s: Vec<f64>,
-    /// From its first op to the end of its last, s.
+    /// Time from the first op's start to the last one's end, in seconds.
     pub elapsed_s: f64,
 }
 
-/// Parts the times of a device's ops into loops and blocks.
+/// Splits the times of a device's ops into loops and blocks.
 #[derive(Debug, Clone, Default)]
 pub struct ZcavTimes {
     loops: Vec<ZcavLoop>,
-    /// When the loop at hand began, ns.
+    /// Start of the current loop in nanoseconds.
     loop_began_ns: u64,
-    /// When the block at hand began, ns.
+    /// Start of the current block in nanoseconds.
     block_began_ns: Option<u64>,
-    /// Bytes of the block at hand, and of the loop.
+    /// Bytes of the current block, and of the loop.
     block_bytes: u64,
     loop_bytes: u64,
     blocks: usize,
 }
 
 impl ZcavTimes {
-    /// Adds a read, or a write together with its flush, from when to when, in ns from any start. Whether a loop ended.
+    /// Adds a read, or a write with its flush, with its start and end in nanoseconds from
+    /// any origin. Returns whether a loop ended.
     pub fn add(&mut self, settings: &ZcavSettings, plan: &ZcavBlocks, bytes: u64, from_ns: u64, to_ns: u64) -> bool {
         if self.loop_bytes == 0 {
             self.loops.push(ZcavLoop::default());
@@ -55,7 +56,6 @@ impl ZcavTimes {
         ends
     }
 
-    /// What was gathered.
     pub fn loops(&self) -> &[ZcavLoop] {
         &self.loops
     }
@@ -63,7 +63,7 @@ impl ZcavTimes {
 
 const HEAD: &str = "#block offset (GiB), MiB/s, time\n";
 
-/// What is printed of a device, or into its log.
+/// Formats the lines of a device, for standard output or its log.
 pub fn device(settings: &ZcavSettings, plan: &ZcavBlocks, loops: &[ZcavLoop]) -> String {
     let mut text = String::new();
     if settings.loops == 1 {
@@ -81,7 +81,7 @@ pub fn device(settings: &ZcavSettings, plan: &ZcavBlocks, loops: &[ZcavLoop]) ->
     text
 }
 
-/// The mean of a block's times, without the shortest and the longest third of them.
+/// Returns the mean of a block's times, without the shortest and the longest third.
 fn middle(loops: &[ZcavLoop], block: usize) -> Option<f64> {
     let mut times: Vec<f64> = loops.iter().filter_map(|one| one.blocks_s.get(block).copied()).collect();
     times.sort_unstable_by(f64::total_cmp);
@@ -103,7 +103,7 @@ fn blocks(settings: &ZcavSettings, plan: &ZcavBlocks, times: &[f64], text: &mut 
 
 fn summary(settings: &ZcavSettings, one: &ZcavLoop, text: &mut String) {
     let moved = one.blocks_s.len() as i64 * settings.block_mib;
-    // It counts from the beginning of the device.
+    // The tool counts from the start of the device.
     let left_out =
         if settings.is_exact && settings.every == 1 { settings.first_block() as i64 * settings.block_mib } else { 0 };
     let mib = moved + left_out;

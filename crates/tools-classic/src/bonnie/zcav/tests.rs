@@ -8,22 +8,22 @@ fn settings(words: &str) -> Result<ZcavSettings, Refusal> {
     ZcavSettings::read("zcav", &words)
 }
 
-/// What the real one answers with its usage, and what it takes.
+/// Arguments that the real tool accepts, and those that it answers with its usage.
 #[test]
 fn words_are_read_as_the_tool_reads_them() {
     for words in ["", "-b 0 a", "-b 2:4 a", "-c 0 a", "-s 1 a", "-s 30 a", "-b 8:1 -r 0:64 a", "-x a"] {
         let Refusal(text) = settings(words).unwrap_err();
         assert!(text.contains("Usage: zcav [-b block-size[:chunk-size]]"), "{words}: {text}");
     }
-    let said = settings("-b 64:2 -l one a -r 8:99 -f b -l two c -w -c 3 -u root:sys").unwrap();
+    let parsed = settings("-b 64:2 -l one a -r 8:99 -f b -l two c -w -c 3 -u root:sys").unwrap();
     let devices: Vec<(&str, Option<&str>)> =
-        said.devices.iter().map(|device| (device.path.as_str(), device.log.as_deref())).collect();
+        parsed.devices.iter().map(|device| (device.path.as_str(), device.log.as_deref())).collect();
     assert_eq!(devices, [("a", Some("one")), ("b", None), ("c", Some("two"))]);
-    assert_eq!((said.block_mib, said.chunk_mib, said.start_mib, said.end_mib), (64, 2, 8, Some(99)));
-    assert!(said.writes && said.loops == 3 && said.group.as_deref() == Some("sys"));
+    assert_eq!((parsed.block_mib, parsed.chunk_mib, parsed.start_mib, parsed.end_mib), (64, 2, 8, Some(99)));
+    assert!(parsed.writes && parsed.loops == 3 && parsed.group.as_deref() == Some("sys"));
 }
 
-/// Blocks of a file of 21 MiB, as the real one reads them.
+/// Blocks of a file of 21 MiB, as the real tool reads them.
 #[test]
 fn a_course_has_the_tools_blocks() {
     let plan = |words: &str| {
@@ -37,10 +37,10 @@ fn a_course_has_the_tools_blocks() {
     assert_eq!(plan("-b 64 a"), (vec![], Some((0, 21 * MIB))));
 }
 
-/// Times of a slowed run, in the real one's own lines, once and as the middle of several loops.
+/// Times of a slowed run in the real tool's format: of one loop, and as the middle of several.
 #[test]
 fn times_become_the_tools_lines() {
-    let told = |words: &str, ops_ms: &[u64]| {
+    let output = |words: &str, ops_ms: &[u64]| {
         let settings = settings(words).unwrap();
         let plan = ZcavBlocks::new(&settings, 21 * MIB);
         let (mut times, mut at, mut ends) = (ZcavTimes::default(), 0, 0);
@@ -49,24 +49,24 @@ fn times_become_the_tools_lines() {
             ends += i64::from(times.add(&settings, &plan, MIB, at, end));
             at = end;
         }
-        assert_eq!(ends, settings.loops, "{words}");
+        assert_eq!(ends, parsed.loops, "{words}");
         device(&settings, &plan, times.loops())
     };
     assert_eq!(
-        told("-b 2 -r 6 a", &[805, 805, 100, 100, 802, 802]),
+        output("-b 2 -r 6 a", &[805, 805, 100, 100, 802, 802]),
         "#block offset (GiB), MiB/s, time\n0.00 1.24 1.610\n#0.00 ++++ 0.200\n0.00 1.25 1.604\n\
          # Read 6 megs in 3 seconds, 1 megabytes per second.\n"
     );
-    // The middle of 1, 2 and 9 s; what is after the last whole block is in no line.
+    // The middle of 1, 2 and 9 s. The rest after the last whole block has no line.
     assert_eq!(
-        told("-b 1 -r 1 -c 3 a", &[1000, 9000, 2000]),
+        output("-b 1 -r 1 -c 3 a", &[1000, 9000, 2000]),
         "# Read 1 megs in 1 seconds, 1 megabytes per second.\n# Read 1 megs in 9 seconds, 0 megabytes per second.\n\
          # Read 1 megs in 2 seconds, 0 megabytes per second.\n#loops: 3\n#block offset (GiB), MiB/s, time\n\
          0.00 0.50 2.000\n"
     );
-    let tail = told("-b 20 a", &[100; 21]);
+    let tail = output("-b 20 a", &[100; 21]);
     assert!(tail.contains("# Read 20 megs in 2 seconds, 9 megabytes"), "{tail}");
-    // What it counts of the range's beginning, and what is so.
-    assert!(told("-b 1 -r 1:2 a", &[1000]).contains("# Read 1 megs"));
-    assert!(told("--compat=strict -b 1 -r 1:2 a", &[1000]).contains("# Read 2 megs"));
+    // The tool's count at the start of the range, and the correct one.
+    assert!(output("-b 1 -r 1:2 a", &[1000]).contains("# Read 1 megs"));
+    assert!(output("--compat=strict -b 1 -r 1:2 a", &[1000]).contains("# Read 2 megs"));
 }

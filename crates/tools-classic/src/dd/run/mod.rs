@@ -1,5 +1,5 @@
-//! `plumb as dd`: the worker itself prints dd's lines during the copy. The last ones wait until the run is judged: scripts take the
-//! last line of standard error for dd's.
+//! `plumb as dd`: the worker itself prints dd's lines during the copy. The last ones wait until the run has been
+//! judged, because scripts expect dd's last line at the end of standard error.
 
 use plumb_bench::{Bench, Progress, RunError};
 use plumb_cli::common::Common;
@@ -23,10 +23,9 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One copy.
 pub struct Copying {
-    said: dd::Dd,
-    /// The program's own name, before each message.
+    dd: dd::Dd,
+    /// The program's name, which precedes each message.
     called: String,
 }
 
@@ -38,24 +37,24 @@ impl Dialect for Copying {
     fn read(call: &ToolCall<'_>) -> Step<Copying> {
         let called = call.called;
         let marks = Marks::of_locale(|name| std::env::var(name).ok());
-        let said = match dd::read(call.words, marks) {
-            Ok(said) => said,
-            Err(wrong) => {
-                error_text!("{}", wrong.text(called));
-                if let Some(meant) = &wrong.meant {
+        let dd = match dd::read(call.words, marks) {
+            Ok(dd) => dd,
+            Err(error) => {
+                error_text!("{}", error.text(called));
+                if let Some(meant) = &error.meant {
                     error_line!("plumb: {meant}");
                 }
                 return Err(End::DialectFailed.into());
             }
         };
-        for warning in &said.warnings {
+        for warning in &dd.warnings {
             error_line!("{called}: {warning}");
         }
-        match said.action {
-            Action::Help => page(&help::help(called, said.personality)),
+        match dd.action {
+            Action::Help => page(&help::help(called, dd.personality)),
             Action::Version => page(help::VERSION),
-            Action::Plan => page(&lower::plan(&said)),
-            Action::Translate => match native::to_toml(&lower::lower(&said)) {
+            Action::Plan => page(&lower::plan(&dd)),
+            Action::Translate => match native::to_toml(&lower::lower(&dd)) {
                 Ok(text) => page(&format!("# Translated from a dd command line.\n{text}")),
                 Err(error) => {
                     error_line!("{called}: {error}");
@@ -63,24 +62,24 @@ impl Dialect for Copying {
                 }
             },
             Action::Run => {
-                // Who asks early must not end the program.
+                // An early SIGUSR1 must not end the program.
                 signals::hear_questions().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
-                Ok(Copying { said, called: called.to_owned() })
+                Ok(Copying { dd, called: called.to_owned() })
             }
         }
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
-        if let Some(unreachable) = lower::unreachable(&self.said) {
-            error_text!("{}", Reporter::new(&self.said, &self.called).cannot_reach(&unreachable));
+        if let Some(unreachable) = lower::unreachable(&self.dd) {
+            error_text!("{}", Reporter::new(&self.dd, &self.called).cannot_reach(&unreachable));
             return Err(End::DialectFailed.into());
         }
-        Ok(lower::lower(&self.said))
+        Ok(lower::lower(&self.dd))
     }
 
-    /// A copy is made whether or not its result can be kept.
+    /// The copy is made even if its result cannot be stored.
     fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
-        // A configuration that is wrong ends it.
+        // An invalid configuration is an error.
         session::permissions(common)?;
         session::bench_of_tool(common).or_else(|stopped| {
             error_line!("{}: plumb: the result is not stored: {}", self.called, stopped.message);
@@ -93,18 +92,18 @@ impl Dialect for Copying {
     }
 
     fn listen<'a>(&'a self, _run: &'a Workload, bench: &mut Bench) -> Step<Hearing> {
-        if let Some(allow) = &self.said.allow {
+        if let Some(allow) = &self.dd.allow {
             bench.engine.permissions.extend(Permissions::parse(allow));
         }
-        let teller = Mutex::new(Reporter::new(&self.said, &self.called));
+        let teller = Mutex::new(Reporter::new(&self.dd, &self.called));
         let held = Mutex::new(None);
-        let listener = Arc::new(Listener { teller, held, stop: bench.stop, unheard: AtomicBool::new(false) });
+        let listener = Arc::new(Listener { teller, held, stop: bench.stop, lost_output: AtomicBool::new(false) });
         bench.engine.copy_listener = Some(Arc::clone(&listener) as Arc<dyn CopyListener>);
         Ok(Hearing(listener))
     }
 
     fn line_place(&self) -> LinePlace {
-        if self.said.status == Status::None { LinePlace::Nowhere } else { LinePlace::BeforeReport }
+        if self.dd.status == Status::None { LinePlace::Nowhere } else { LinePlace::BeforeReport }
     }
 
     fn print<'a>(&'a self, _run: &'a Workload, hearing: Hearing, ended: &RunEnded) -> Step<()> {
@@ -117,16 +116,16 @@ impl Dialect for Copying {
             return Err(Cut::Signal(signal));
         }
         let teller = listener.teller();
-        if teller.lost_its_reader() {
+        if teller.reader_is_gone() {
             return Err(Cut::Signal(StopSignal::BrokenPipe));
         }
-        // dd looks when it closes standard error, whether all of its words arrived.
-        let failed = teller.has_failed() || listener.unheard.load(Ordering::Relaxed);
+        // When dd closes standard error, it checks that all output arrived.
+        let failed = teller.has_failed() || listener.lost_output.load(Ordering::Relaxed);
         Err(if failed { End::DialectFailed } else { End::Done }.into())
     }
 }
 
-/// All that is told comes from the worker.
+/// Receives the worker's events, from which all messages come.
 pub struct Hearing(Arc<Listener>);
 
 impl Progress for Hearing {}
@@ -138,30 +137,30 @@ impl Drop for Hearing {
     }
 }
 
-/// Says at once what happens.
+/// Prints messages immediately.
 pub struct Listener {
     teller: Mutex<Reporter>,
-    /// dd's last lines, once the copy has ended.
+    /// dd's last lines, after the copy has ended.
     held: Mutex<Option<String>>,
     stop: StopFlag,
-    /// Standard error took something not.
-    unheard: AtomicBool,
+    /// Whether a write to standard error failed.
+    lost_output: AtomicBool,
 }
 
 impl Listener {
-    /// In one piece, so that what others write does not come between.
+    /// Writes in one piece, so that other output cannot come between.
     fn say(&self, text: &str) {
-        // A stream that was closed is `/dev/null` by now, which takes everything.
-        // Progress overwrites the current line.
+        // A stream that was closed is `/dev/null` by now, which accepts
+        // everything. Progress overwrites the current line.
         let (over, data) = text.strip_prefix('\r').map_or(("", text), |data| ("\r", data));
         let shown = format!("{over}{}", plumb_text::visible(data));
-        let told = || !streams::was_closed(Stream::Error) && std::io::stderr().write_all(shown.as_bytes()).is_ok();
-        if !text.is_empty() && !told() {
-            self.unheard.store(true, Ordering::Relaxed);
+        let written = || !streams::was_closed(Stream::Error) && std::io::stderr().write_all(shown.as_bytes()).is_ok();
+        if !text.is_empty() && !written() {
+            self.lost_output.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Says it now, or with the last lines if they are held.
+    /// Prints text now, or with the last lines if they are held.
     fn say_in_order(&self, text: &str, is_last: bool) {
         {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,7 +184,7 @@ impl Listener {
         self.teller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says why there is no copy.
+    /// Prints the reason why there is no copy.
     fn cannot_begin(&self, error: &RunError) {
         let mut teller = self.teller();
         let number = |error: &std::io::Error| error.raw_os_error().unwrap_or(Errno::IO.raw_os_error());
@@ -205,7 +204,7 @@ impl Listener {
 
 impl CopyListener for Listener {
     fn hear(&self, event: CopyEvent, counts: &CopyCounts, elapsed_ns: u64) {
-        // Of all that ends dd, it has a last word only for Ctrl-C.
+        // Of all signals that end dd, it prints its statistics only for Ctrl-C.
         if event == CopyEvent::Interrupted && self.stop.signal() != Some(StopSignal::Interrupt) {
             return;
         }

@@ -1,23 +1,21 @@
-//! Colours of text, by the variables S_COLORS and S_COLORS_SGR.
+//! Text colours from the variables S_COLORS and S_COLORS_SGR.
 
-/// Colour marks (`plumb_text::visible`) before each kind of text, and the mark that ends a colour; all empty without colours.
+/// Colour marks (`plumb_text::visible`) before each kind of text, and the mark that
+/// ends a colour; all empty without colours.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Palette {
-    /// Percentages of 75 and more.
+    /// Percentages of 75 and above.
     pub percent_high: String,
-    /// Percentages of 50 and more.
+    /// Percentages of 50 and above.
     pub percent_low: String,
-    /// What is shown as zero.
+    /// Values shown as zero.
     pub zero: String,
-    /// Other numbers.
     pub number: String,
-    /// Names.
     pub name: String,
-    /// After all of them.
     pub normal: String,
 }
 
-/// The colours. `when`: S_COLORS; `codes`: S_COLORS_SGR; without S_COLORS there are colours on terminals.
+/// Returns the colours. `when` is S_COLORS and `codes` is S_COLORS_SGR; without S_COLORS, terminals get colours.
 pub fn palette(when: Option<&str>, codes: Option<&str>, is_terminal: bool) -> Palette {
     let is_coloured = match when {
         Some("never") => false,

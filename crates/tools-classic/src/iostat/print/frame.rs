@@ -1,38 +1,32 @@
-//! What all formats need in addition to the report.
+//! Inputs of all formats besides the report.
 
 use super::super::DeviceRow;
 use super::colour::Palette;
 
-/// What a report says of the machine.
+/// Facts about the machine in a report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameEnvironment {
-    /// `Linux`.
     pub system: String,
-    /// Release of the kernel.
     pub release: String,
-    /// Name of the host.
     pub host: String,
-    /// `x86_64`.
     pub machine: String,
-    /// Processors.
     pub processors: usize,
-    /// The date of the start, as it is printed.
+    /// The printed date of the start.
     pub date: String,
-    /// Colours of text.
     pub palette: Palette,
 }
 
-/// How times are written. `%x %X` of the C locale, or ISO 8601 where S_TIME_FORMAT says `ISO`.
+/// Format of times: `%x %X` of the C locale, or ISO 8601 if S_TIME_FORMAT is `ISO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeFormat {
-    /// Of the date of the start, for strftime(3).
+    /// strftime(3) format for the date of the start.
     pub date: &'static str,
-    /// Of the time of a report.
+    /// strftime(3) format for the time of a report.
     pub time: &'static str,
 }
 
 impl TimeFormat {
-    /// As the variable S_TIME_FORMAT says.
+    /// Returns the format for the value of S_TIME_FORMAT.
     pub fn of(variable: Option<&str>) -> TimeFormat {
         match variable {
             Some("ISO") => TimeFormat { date: "%Y-%m-%d", time: "%Y-%m-%dT%H:%M:%S%z" },
@@ -41,7 +35,7 @@ impl TimeFormat {
     }
 }
 
-/// Rates of a row. The order of every division is iostat's, since it decides how a half is rounded.
+/// Computes the rates of a row. The order of every division is iostat's, because it determines the rounding of halves.
 pub(super) struct Rates<'a> {
     pub(super) row: &'a DeviceRow,
     interval_cs: f64,
@@ -56,12 +50,12 @@ impl Rates<'_> {
         count as f64 / self.interval_cs * 100.0
     }
 
-    /// Mean number of requests in flight.
+    /// Returns the mean number of requests in flight.
     pub(super) fn queue(&self) -> f64 {
         self.per_second(u64::from(self.row.work.weighted_ms)) / 1000.0
     }
 
-    /// Time with at least one request in flight, percent.
+    /// Returns the time with at least one request in flight, in percent.
     pub(super) fn busy_percent(&self) -> f64 {
         self.per_second(u64::from(self.row.work.busy_ms)) / 10.0 / f64::from(self.row.devices)
     }

@@ -1,9 +1,9 @@
-//! JSON, laid out as iostat's.
+//! JSON in iostat's layout.
 
 use super::{FrameEnvironment, IostatSettings, Rates, Report};
 use crate::iostat::{Columns, DataUnit, DeviceRow};
 
-/// What comes before the first report.
+/// Formats the text before the first report.
 pub(super) fn opening(environment: &FrameEnvironment) -> String {
     let FrameEnvironment { system, release, host, machine, processors, date, .. } = environment;
     let word = |text: &str| serde_json::Value::from(text).to_string();
@@ -18,7 +18,7 @@ pub(super) fn opening(environment: &FrameEnvironment) -> String {
     )
 }
 
-/// One report, without the end of its last line.
+/// Formats one report, without the end of its last line.
 pub(super) fn report(report: &Report, settings: &IostatSettings) -> String {
     let mut text = "\t\t\t\t{\n".to_owned();
     if settings.timestamp {
@@ -84,7 +84,7 @@ fn line(row: &DeviceRow, interval_cs: u64, settings: &IostatSettings) -> String 
             put("aqu-sz", rates.queue());
             put("util", rates.busy_percent());
         }
-        // Short or not, JSON has all of them.
+        // JSON has all columns, even with `-s`.
         Columns::Basic | Columns::BasicShort => {
             put("tps", rates.per_second(moved.ops));
             let names = ["read", "wrtn", "dscd"];

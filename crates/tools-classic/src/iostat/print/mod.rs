@@ -1,4 +1,4 @@
-//! Reports as iostat prints them.
+//! Prints reports like iostat.
 
 mod colour;
 mod frame;
@@ -11,7 +11,7 @@ pub use colour::{Palette, palette};
 use frame::Rates;
 pub use frame::{FrameEnvironment, TimeFormat};
 
-/// What comes before the first report.
+/// Formats the text before the first report.
 pub(super) fn opening(settings: &IostatSettings, environment: &FrameEnvironment) -> String {
     match settings.layout {
         TableLayout::Json => json::opening(environment),
@@ -19,7 +19,6 @@ pub(super) fn opening(settings: &IostatSettings, environment: &FrameEnvironment)
     }
 }
 
-/// A report.
 pub(super) fn report(report: &Report, settings: &IostatSettings, environment: &FrameEnvironment) -> String {
     match settings.layout {
         TableLayout::Json => json::report(report, settings),
@@ -28,7 +27,7 @@ pub(super) fn report(report: &Report, settings: &IostatSettings, environment: &F
 }
 
 impl DataUnit {
-    /// How many sectors it has.
+    /// Returns its size in sectors.
     fn sectors(self) -> u64 {
         match self {
             DataUnit::Kilobytes => 2,

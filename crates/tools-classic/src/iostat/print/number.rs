@@ -2,14 +2,13 @@
 
 use super::colour::Palette;
 
-/// In what a number is, for human readers.
+/// The unit of a number in human-readable output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scale {
     /// A plain number, never with a unit.
     Plain,
-    /// Sectors, which are reported in kB and more.
+    /// Sectors, printed in kB or larger units.
     Sectors,
-    /// kB.
     Kilobytes,
 }
 
@@ -22,7 +21,7 @@ pub(super) struct Pen<'a> {
 }
 
 impl Pen<'_> {
-    /// With two decimals, or as many as were asked for.
+    /// Writes a number with two decimals, or with the requested number of decimals.
     pub(super) fn float(&mut self, scale: Scale, width: usize, value: f64) {
         let decimals = self.decimals.unwrap_or(2);
         let is_zero = value.abs() < smallest_shown(decimals) || (decimals == 0 && value.abs() == 0.5);
@@ -34,7 +33,6 @@ impl Pen<'_> {
         }
     }
 
-    /// A whole number.
     pub(super) fn whole(&mut self, scale: Scale, width: usize, value: u64) {
         self.colour(value == 0);
         if self.human && scale != Scale::Plain {
@@ -44,7 +42,7 @@ impl Pen<'_> {
         }
     }
 
-    /// For human readers a decimal less, to make room for the sign.
+    /// Writes a percentage. Human-readable output has one decimal less, to make room for the sign.
     pub(super) fn percent(&mut self, width: usize, value: f64) {
         let mut decimals = self.decimals.unwrap_or(2);
         let (mut width, mut sign) = (width, "");
@@ -62,7 +60,6 @@ impl Pen<'_> {
         self.text.push_str(&format!(" {value:width$.decimals$}{}{sign}", palette.normal));
     }
 
-    /// A name.
     pub(super) fn name(&mut self, name: &str) {
         self.text.push_str(&format!("{}{name}{}", self.palette.name, self.palette.normal));
     }
@@ -86,7 +83,7 @@ impl Pen<'_> {
     }
 }
 
-/// What is less is shown as zero.
+/// Smaller values are printed as zero.
 fn smallest_shown(decimals: usize) -> f64 {
     match decimals {
         0 => 0.5,

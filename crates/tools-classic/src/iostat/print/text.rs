@@ -6,13 +6,11 @@ use super::{FrameEnvironment, IostatSettings, Rates, Report};
 use crate::iostat::{Columns, CpuShares, DataUnit, DeviceRow, TableLayout};
 use plumb_result::blocks::BlockOps;
 
-/// The banner.
 pub(super) fn opening(environment: &FrameEnvironment) -> String {
     let FrameEnvironment { system, release, host, machine, processors, date, .. } = environment;
     format!("{system} {release} ({host}) \t{date} \t_{machine}_\t({processors} CPU)\n\n")
 }
 
-/// One report.
 pub(super) fn report(report: &Report, settings: &IostatSettings, palette: &Palette) -> String {
     let mut pen = Pen { palette, decimals: settings.decimals, human: settings.human, text: String::new() };
     if settings.timestamp {
@@ -46,7 +44,7 @@ fn cpu(pen: &mut Pen, cpu: &CpuShares) {
     pen.text.push_str("\n\n");
 }
 
-/// Which of the four parts of extended columns.
+/// The part of the extended columns to print, one of four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parts {
     All,
@@ -142,7 +140,7 @@ fn line(pen: &mut Pen, row: &DeviceRow, interval_cs: u64, settings: &IostatSetti
     pen.text.push('\n');
 }
 
-/// An amount a second, in the unit that was asked for; for human readers the pen finds one.
+/// Converts an amount per second to the requested unit; for human-readable output, the pen chooses one.
 fn amount(sectors_per_second: f64, settings: &IostatSettings) -> f64 {
     if settings.human { sectors_per_second } else { sectors_per_second / settings.unit.sectors() as f64 }
 }

@@ -17,7 +17,7 @@ use plumb_tools_run::dashes;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-/// As iostat: what is wrong goes to standard error, and the code is then 1.
+/// Runs iostat. Errors go to standard error, with exit code 1.
 pub fn as_iostat(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     let posixly_correct = std::env::var_os("POSIXLY_CORRECT").is_some();
@@ -31,7 +31,7 @@ pub fn as_iostat(call: &ToolCall<'_>) -> Result<End, Stopped> {
             match &wrong {
                 IostatUsageError::Usage(reason) => {
                     error_text!("{USAGE}");
-                    // The reason is Plumb's; iostat leaves one to find it.
+                    // iostat itself gives no reason; this one is Plumb's.
                     error_line!("iostat: {reason}");
                 }
                 IostatUsageError::PersistentType { given } => {
@@ -44,7 +44,7 @@ pub fn as_iostat(call: &ToolCall<'_>) -> Result<End, Stopped> {
     }
 }
 
-/// Says once where other numbers are printed than iostat would.
+/// Warns once if other numbers are printed than by iostat.
 fn warn(settings: &IostatSettings) {
     let has_parts = settings.layout == TableLayout::Parts && settings.columns == Columns::Extended;
     let shows_use = matches!(settings.columns, Columns::Extended | Columns::ExtendedShort);
@@ -57,7 +57,7 @@ fn warn(settings: &IostatSettings) {
     }
 }
 
-/// A shell says 128 and the number of the signal of a program that a signal ends; iostat leaves SIGPIPE to do so.
+/// A shell reports 128 plus the signal number for a program that a signal ends; iostat dies of SIGPIPE.
 fn written(outcome: Result<(), Early>) -> Result<End, Stopped> {
     match outcome {
         Ok(()) => Ok(End::Done),
@@ -68,13 +68,13 @@ fn written(outcome: Result<(), Early>) -> Result<End, Stopped> {
 
 fn run(settings: IostatSettings) -> Result<End, Stopped> {
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
-    // As iostat does, also behind `&` in a script, where SIGINT is ignored.
+    // As in iostat, SIGINT is handled even if it is ignored, as in scripts for a command with `&`.
     signals::hear(StopSignal::Interrupt).map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let ended = written(reports(settings, stop));
     match stop.signal() {
         Some(StopSignal::Terminate) => Ok(End::DialectCode(143)),
         Some(StopSignal::Hangup) => Ok(End::DialectCode(129)),
-        // Ctrl-C is how reports without a count end.
+        // Without a count, Ctrl-C is the normal end.
         _ => ended,
     }
 }
@@ -120,10 +120,10 @@ fn reports(settings: IostatSettings, stop: StopFlag) -> Result<(), Early> {
     write(session.closing())
 }
 
-/// The next instant of the beat. Beats that were missed, since the machine slept, are left out.
+/// Returns the next tick after now. Ticks that were missed while the machine slept are skipped.
 fn after(last: Instant, interval: Duration) -> Instant {
     let late = last.elapsed().as_nanos() / interval.as_nanos().max(1);
-    // What does not fit is further away than anybody waits.
+    // A number that does not fit is far in the future.
     let beats = u32::try_from(late).unwrap_or(u32::MAX).saturating_add(1);
     interval
         .checked_mul(beats)

@@ -1,20 +1,20 @@
-//! What iostat's words ask of this machine: names of devices.
+//! Device names of this machine.
 
 use plumb_result::blocks::DeviceNumber;
 use plumb_tools_classic::iostat::DeviceNames;
 use rustix::fs::FileType;
 use std::path::Path;
 
-/// Names as `/dev` has them.
+/// Looks up names in `/dev`.
 pub(crate) struct ThisMachine;
 
-/// The last part of where a link points.
+/// Returns the last component of a link's target.
 fn linked(link: impl AsRef<Path>) -> Option<String> {
     let target = std::fs::read_link(link).ok()?;
     Some(target.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 fn names_in(directory: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();

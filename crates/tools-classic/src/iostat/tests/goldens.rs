@@ -1,4 +1,4 @@
-//! Whole texts.
+//! Comparisons of whole outputs.
 
 use crate::iostat::print::{FrameEnvironment, TimeFormat, palette};
 use crate::iostat::{Action, Compat, DeviceNames, IostatSettings, Session, read};
@@ -11,7 +11,7 @@ fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/iostat")
 }
 
-/// The machine that the looks were made on.
+/// The machine on which the samples were taken.
 pub(super) struct Described;
 
 const PERSISTENT: [(&str, &str); 2] = [("wwn-0x5000c500a0b1c2d3", "sda"), ("wwn-0x5000c500a0b1c2d3-part1", "sda1")];
@@ -51,7 +51,7 @@ impl DeviceNames for Described {
     }
 }
 
-/// A look, read by the probe from a tree that has the files as they were.
+/// Returns a sample, read by the probe from copies of the original files.
 fn look(number: usize) -> MachineLook {
     let text = std::fs::read_to_string(golden().join(format!("look{number}"))).unwrap();
     let (uptime, rest) = text.split_once('\n').unwrap();
@@ -75,7 +75,7 @@ fn look(number: usize) -> MachineLook {
     BlockWatch::of_in(&Sysroot::at(tree.path()), Elsewhere::Nowhere).look().unwrap()
 }
 
-/// A command line and what iostat answered.
+/// A command line and iostat's output.
 struct Golden {
     name: String,
     environment: Vec<(String, String)>,
@@ -117,7 +117,7 @@ impl Golden {
         IostatSettings { compat, ..*settings }
     }
 
-    /// What is printed, to the end or until Ctrl-C in the wait after so many reports.
+    /// Returns Plumb's output, to the end or until Ctrl-C during the wait after `until` reports.
     fn ours(&self, compat: Compat, until: usize) -> String {
         let format = TimeFormat::of(self.variable("S_TIME_FORMAT"));
         let is_iso = format != TimeFormat::of(None);
@@ -140,7 +140,7 @@ impl Golden {
             }
             text.push_str(session.between());
         }
-        // The command line prints through this, which turns marks of colours into colours.
+        // The command line prints through this, which converts colour marks.
         plumb_text::visible(&(text + session.closing())).into_owned()
     }
 }
@@ -161,7 +161,7 @@ fn assert_same(name: &str, ours: &str, theirs: &str) {
     assert_eq!(ours, theirs, "{name}: the end");
 }
 
-// Protects: columns, widths, decimals, order, units, colours, JSON and blank lines of every form, bit for bit.
+// Protects: columns, widths, decimals, order, units, colours, JSON and blank lines of every format are byte-exact.
 #[test]
 fn every_text_is_iostats() {
     let all = Golden::all();
@@ -171,7 +171,7 @@ fn every_text_is_iostats() {
     }
 }
 
-// Protects: what is meant differs from what iostat prints only where iostat is wrong: groups, and devices replaced in part.
+// Protects: corrected output differs from iostat's only where iostat is wrong: for groups and replaced devices.
 #[test]
 fn what_is_meant_is_the_same_but_for_what_is_wrong() {
     for golden in Golden::all().iter().filter(|golden| golden.variable("S_COLORS").is_none()) {
@@ -187,13 +187,13 @@ fn what_is_meant_is_the_same_but_for_what_is_wrong() {
     }
 }
 
-/// Numbers of the lines of a name.
+/// Returns the numbers in the lines of a name.
 fn lines_of(text: &str, name: &str) -> Vec<Vec<f64>> {
     let of_name = text.lines().filter(|line| line.split_whitespace().next() == Some(name));
     of_name.map(|line| line.split_whitespace().skip(1).map(|word| word.parse().unwrap()).collect()).collect()
 }
 
-// Protects: a group is the sum of its devices and their mean use, in every report and not only in the first.
+// Protects: a group has the sum of its devices and their mean utilisation, in every report.
 #[test]
 fn a_group_is_what_its_devices_did() {
     let golden = Golden::read(&golden().join("group.txt"));
@@ -213,7 +213,7 @@ fn a_group_is_what_its_devices_did() {
     assert_eq!((sums, zero), (12, 1), "only discards of the last report are none: {parts}");
 }
 
-// Protects: a counter that fell is no number near 2^64.
+// Protects: a counter that fell does not print a number near 2^64.
 #[test]
 fn a_device_that_was_replaced_counts_from_zero() {
     let golden = Golden::read(&golden().join("three_x.txt"));
@@ -222,7 +222,7 @@ fn a_device_that_was_replaced_counts_from_zero() {
     assert_eq!(last(&golden.ours(Compat::Meant, usize::MAX))[1], 49.50, "100 sectors in 1.01 s");
 }
 
-// Protects: JSON that Ctrl-C ends is whole, and text ends with its blank line.
+// Protects: after Ctrl-C, JSON is complete, and text ends with its blank line.
 #[test]
 fn an_early_end_is_an_end() {
     for (name, until) in [("json", 1), ("json", 2), ("json_time", 1), ("json_time", 2)] {

@@ -1,4 +1,4 @@
-//! The command line.
+//! Tests of the command line.
 
 use super::goldens::Described;
 use crate::iostat::{
@@ -6,19 +6,19 @@ use crate::iostat::{
 };
 use proptest::prelude::*;
 
-fn said(line: &str) -> Result<Action, IostatUsageError> {
+fn parse(line: &str) -> Result<Action, IostatUsageError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words, false, &mut Described)
 }
 
 fn settings(line: &str) -> IostatSettings {
-    match said(line) {
+    match parse(line) {
         Ok(Action::Report(settings)) => *settings,
         other => panic!("{line}: {other:?}"),
     }
 }
 
-// Protects: which words mean what, with the defaults that depend on each other.
+// Protects: the meaning of each argument, and defaults that depend on other arguments.
 #[test]
 fn words_and_what_they_mean() {
     let plain = settings("");
@@ -32,15 +32,15 @@ fn words_and_what_they_mean() {
     assert_eq!(settings("0").count, Some(1));
     assert_eq!(settings("sda ALL").which, Which::Whole);
     assert_eq!(settings("-p -x").which, Which::Everything);
-    assert_eq!(settings("-p 5").interval_s, 5, "a number behind -p is the interval");
+    assert_eq!(settings("-p 5").interval_s, 5, "a number after -p is the interval");
     assert_eq!((settings("-xp").which, settings("-p ALL").which), (Which::Everything, Which::Everything));
     assert_eq!(settings("-hx").layout, TableLayout::Parts);
     assert_eq!(settings("-j Id").persistent.as_deref(), Some("id"));
     assert_eq!(settings("-f /there").other_place, Some(OtherPlace::Instead("/there".into())));
-    assert_eq!(said("-dV -Q"), Ok(Action::Version));
+    assert_eq!(parse("-dV -Q"), Ok(Action::Version));
 }
 
-// Protects: what iostat refuses is refused, and the reason names the word.
+// Protects: arguments that iostat refuses are refused, with a reason that names the word.
 #[test]
 fn what_is_refused() {
     for (line, word) in [
@@ -61,16 +61,16 @@ fn what_is_refused() {
         ("-f /there +f /there", "+f"),
         ("-j", "-j"),
     ] {
-        match said(line) {
+        match parse(line) {
             Err(IostatUsageError::Usage(reason)) => assert!(reason.contains(word), "{line}: {reason}"),
             other => panic!("{line}: {other:?}"),
         }
     }
-    assert_eq!(said("-j none"), Err(IostatUsageError::PersistentType { given: "none".to_owned() }));
+    assert_eq!(parse("-j none"), Err(IostatUsageError::PersistentType { given: "none".to_owned() }));
     assert!(USAGE.starts_with("Usage: iostat [ options ]") && USAGE.lines().count() == 7);
 }
 
-// Protects: what completion offers can be said.
+// Protects: the parser accepts everything that completion offers.
 #[test]
 fn every_option_of_the_table_is_known() {
     for option in OPTIONS {
@@ -83,7 +83,7 @@ fn every_option_of_the_table_is_known() {
             _ => option.takes.value(),
         };
         let line = format!("{name} {value}");
-        assert!(said(&line).is_ok(), "{line}: {:?}", said(&line));
+        assert!(parse(&line).is_ok(), "{line}: {:?}", parse(&line));
     }
     // Every letter and every long word of the usage is in the table.
     for word in USAGE.split_whitespace().filter(|word| word.starts_with(['-', '+']) && word.len() > 1) {

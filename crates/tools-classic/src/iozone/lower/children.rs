@@ -1,4 +1,4 @@
-//! Throughput tests: the passes of several processes, and who does what in the mix.
+//! Throughput tests: passes with several processes, and the division of work in the mix.
 
 use super::TARGET;
 use super::program::{self, PassStep};
@@ -16,7 +16,7 @@ pub(super) struct Place {
     pub(super) last: bool,
 }
 
-/// The passes, in IOzone's order.
+/// Returns the passes in IOzone's order.
 pub(super) fn passes(settings: &IozoneSettings) -> Vec<Pass> {
     let all = [
         (Test::Write, Pass::Write),
@@ -42,10 +42,10 @@ pub(super) fn passes(settings: &IozoneSettings) -> Vec<Pass> {
     all.into_iter().filter(wanted).map(|(_, pass)| pass).collect()
 }
 
-/// What each child of the mix does.
+/// Returns the pass of a child in the mix.
 fn mixed(settings: &IozoneSettings, child: u32, count: u32) -> Pass {
     let reads = match settings.pattern.mix_readers {
-        // Whole children, cut off: 70 % of two is one.
+        // Whole children, rounded down: 70 % of two is one.
         Some(MixReaders::Percent(percent)) => u64::from(child) < u64::from(percent) * u64::from(count) / 100,
         Some(MixReaders::Count(readers)) => child < readers,
         None => child.is_multiple_of(2),
@@ -58,7 +58,7 @@ fn mixed(settings: &IozoneSettings, child: u32, count: u32) -> Pass {
     }
 }
 
-/// The worker groups of a pass, and the uncounted pause of each worker, ns.
+/// Returns the worker groups of a pass, and the uncounted pause of each worker in nanoseconds.
 pub(super) fn groups(
     settings: &IozoneSettings,
     pass: Pass,
@@ -78,7 +78,7 @@ pub(super) fn groups(
             (false, true) => Some(Pick::Nth(child)),
             (false, false) => None,
         },
-        // One child suffices to flush dirty data and to delete the shared file.
+        // A single child flushes dirty data and deletes the shared file.
         first: place.first,
         last: place.last && (!settings.files.shared || child == 0),
         in_throughput: true,

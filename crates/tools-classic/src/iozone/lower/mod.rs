@@ -12,36 +12,30 @@ use program::PassStep;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The target's name.
 const TARGET: &str = "files";
 
-/// What a phase is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoweredPhase {
-    /// What it measures.
     pub pass: Pass,
-    /// On which sizes.
     pub point: SizePoint,
     /// Number of processes; 0 for a single-process test.
     pub children: u32,
-    /// Number of the repetition.
     pub round: u32,
-    /// It is run but not printed, as in IOzone.
+    /// Whether it runs without being printed, as in IOzone.
     pub is_silent: bool,
-    /// Pause of each worker that IOzone does not count, ns.
+    /// Pause of each worker in nanoseconds that IOzone does not count.
     pub uncounted_ns: u64,
 }
 
 /// A workload and the meaning of its phases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lowered {
-    /// The workload.
     pub workload: Workload,
-    /// One for each of its phases.
+    /// One entry per phase of the workload.
     pub phases: Vec<LoweredPhase>,
 }
 
-/// Makes a workload of settings.
+/// Turns settings into a workload.
 pub fn lower(settings: &IozoneSettings) -> Lowered {
     let mut lowered = Lowered {
         workload: Workload {
@@ -90,7 +84,7 @@ fn target(settings: &IozoneSettings) -> Target {
     Target::Scratch(ScratchTarget { path: Default::default(), names, typed: Vec::new() })
 }
 
-/// The passes on each size that are printed, in order.
+/// Returns the printed passes on each size, in order.
 pub fn measured(settings: &IozoneSettings) -> Vec<Pass> {
     match settings.mode {
         TestMode::Throughput { .. } => children::passes(settings),
@@ -100,13 +94,13 @@ pub fn measured(settings: &IozoneSettings) -> Vec<Pass> {
     }
 }
 
-/// The passes with a single process, including those that are not printed.
+/// Returns the passes with a single process, including those that are not printed.
 fn stream(settings: &IozoneSettings) -> Vec<(Pass, bool)> {
     let tests = settings.table().iter().filter(|test| settings.includes(**test));
     tests.flat_map(|test| passes(settings, *test)).collect()
 }
 
-/// The passes of one test with a single process, including those that are not printed.
+/// Returns the passes of one test with a single process, including those that are not printed.
 fn passes(settings: &IozoneSettings, test: Test) -> Vec<(Pass, bool)> {
     let wanted = |pass: &Pass| {
         let second = pass.repeats() && settings.tests.no_retest;
@@ -121,19 +115,19 @@ fn passes(settings: &IozoneSettings, test: Test) -> Vec<(Pass, bool)> {
     passes
 }
 
-/// A row of a table, or the tests of a number of children: what is left out is left out with it.
+/// A row of a table, or the tests with one number of children. If it is skipped, all its passes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// Of each file, KiB.
+    /// Size of each file in KiB.
     pub file_kb: u64,
     /// Number of processes; 0 for a single-process test.
     pub children: u32,
-    /// Bytes that its tests write at most, all files together.
+    /// Maximum number of bytes that its tests write to all files.
     pub writes_bytes: u64,
 }
 
 impl Lowered {
-    /// The rows that write, each once, in order.
+    /// Returns the rows that write, each once, in order.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         for (phase, meaning) in self.workload.phase.iter().zip(&self.phases) {
@@ -151,7 +145,6 @@ impl Lowered {
         rows
     }
 
-    /// Leaves a row out.
     pub fn leave_out(&mut self, row: &Row) {
         let mut phases =
             self.phases.iter().map(|phase| (phase.point.file_kb, phase.children) != (row.file_kb, row.children));
@@ -159,7 +152,7 @@ impl Lowered {
         self.phases.retain(|phase| (phase.point.file_kb, phase.children) != (row.file_kb, row.children));
     }
 
-    /// The files of all tests.
+    /// Returns the files of all tests.
     pub fn paths(&self) -> Vec<PathBuf> {
         let scratches = self.workload.target.values().filter_map(|target| match target {
             Target::Scratch(scratch) => Some(&scratch.names),

@@ -9,10 +9,10 @@ use plumb_workload::program::{
 };
 use plumb_workload::{Bytes, Distribution, Nanos, Program};
 
-/// A page; a word at its start is written and checked.
+/// Size of a page, which has a word at its start that is written and checked.
 const PAGE_BYTES: u64 = 4096;
 
-/// Bytes of the memory of `-m`.
+/// Memory of `-m` in bytes.
 const MANY_BUFFERS_BYTES: u64 = 16 << 20;
 
 /// Records between the extra reads of `-K`.
@@ -23,14 +23,13 @@ const DETOUR_RECORDS: u64 = 100;
 pub(super) struct PassStep {
     pub(super) pass: Pass,
     pub(super) point: SizePoint,
-    /// The process's own if absent.
+    /// `None` for the process's own file.
     pub(super) file: Option<Pick>,
-    /// The first of its file.
+    /// Whether this is the first pass on its file.
     pub(super) first: bool,
-    /// The last of its file.
+    /// Whether this is the last pass on its file.
     pub(super) last: bool,
     pub(super) in_throughput: bool,
-    /// Of the mix.
     pub(super) in_mix: bool,
 }
 
@@ -48,7 +47,7 @@ impl PassStep {
     }
 }
 
-/// The program of a pass, and its uncounted pause, ns.
+/// Returns the program of a pass, and its uncounted pause in nanoseconds.
 pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
     let transfer = transfer(settings, step);
     let paused_ns = transfer.paused().0;
@@ -56,7 +55,7 @@ pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
     let mapped = settings.calls.mapped.is_some();
     let mut steps = vec![Step::Transfer(transfer)];
     let mut after = Vec::new();
-    // `fread` ends without a flush, whatever was asked for.
+    // `fread` ends without a flush, even if one was requested.
     let reads_stream = matches!(step.pass, Pass::Fread | Pass::Refread);
     let flush = || match mapped {
         true => Step::Msync { handle: 0 },
@@ -67,7 +66,7 @@ pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
         ending.push(flush());
     }
     if locks(settings, step) {
-        // Writes of one process are flushed under the lock; reads, and writes of several, are not.
+        // Writes of one process are flushed under the lock; reads, and writes of several processes, are not.
         let place = if step.pass.writes() && !step.in_throughput { ending.len() } else { 0 };
         ending.insert(place, Step::Lock { handle: 0, kind: LockKind::None });
     }
@@ -98,7 +97,7 @@ pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
         after,
         content: content(settings),
         memory: memory(settings),
-        // Data from elsewhere, or that differs each time, cannot be verified.
+        // Data that this run did not write, or that varies, cannot be verified.
         checks: !matches!(settings.buffers.content, WrittenContent::Theirs | WrittenContent::Reducible { .. })
             && settings.telemetry.writes.is_none()
             && settings.telemetry.reads.is_none(),
@@ -135,7 +134,7 @@ fn memory(settings: &IozoneSettings) -> ProgramMemory {
     }
 }
 
-/// What goes before the clock starts.
+/// Returns the steps before the clock starts.
 fn before(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
     let mut before = Vec::new();
     if !settings.pace.rest.is_zero() && !step.first {
@@ -204,7 +203,7 @@ fn opening(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
     }
     let mut steps = Vec::new();
     if step.pass == Pass::Write && !step.in_throughput && !settings.files.no_truncate {
-        // First tries whether the file can be created.
+        // IOzone first checks whether the file can be created.
         steps.extend([
             Step::Open(made(0o000)),
             Step::Truncate { handle: 0, size: Distribution::Fixed(Bytes(0)) },
@@ -244,7 +243,7 @@ fn opening(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
     steps
 }
 
-/// A file written through a mapping is extended first, by writing its last record.
+/// Extends a file that is written through a mapping, by writing its last record.
 fn mapping(settings: &IozoneSettings, step: &PassStep) -> Vec<Step> {
     let length = Bytes(step.bytes());
     let writes = open(settings, step).write;

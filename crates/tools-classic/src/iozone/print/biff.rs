@@ -1,14 +1,14 @@
-//! The spreadsheet of `-b`: a raw stream of BIFF 2, as IOzone's own library writes it.
+//! The spreadsheet of `-b`: a raw BIFF 2 stream, as written by IOzone's own library.
 //!
-//! Source: OpenOffice's documentation of the Microsoft Excel file format, BIFF2; the layout is read off IOzone's files.
+//! Source: OpenOffice's documentation of the Microsoft Excel file format, BIFF2; the layout comes from IOzone's files.
 
 use super::report::Surface;
 use super::throughput::ThroughputReport;
 
-/// Bytes of a label's text, whatever it says.
+/// Size of a label's text in bytes, padded.
 const LABEL_BYTES: usize = 256;
 
-/// A sheet while it is written.
+/// A sheet under construction.
 struct Sheet {
     bytes: Vec<u8>,
     row: u16,
@@ -31,17 +31,17 @@ impl Sheet {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// A label, in a separate row.
+    /// Adds a label in a separate row.
     fn line(&mut self, text: &str) {
         self.label(0, text);
         self.row += 1;
     }
 
     fn label(&mut self, column: u16, text: &str) {
-        // One byte says how long it is.
+        // The length is a single byte.
         let text: Vec<u8> = text.bytes().take(LABEL_BYTES - 1).collect();
         self.cell(4, 264, column);
-        // The record is 264 bytes long: cell, attributes, length, and text that is filled up.
+        // The record is 264 bytes long: cell, attributes, length, and padded text.
         self.bytes.push(text.len() as u8);
         let end = self.bytes.len() + LABEL_BYTES;
         self.bytes.extend_from_slice(&text);
@@ -54,7 +54,7 @@ impl Sheet {
     }
 }
 
-/// The sheet of single-process tests.
+/// Returns the sheet of single-process tests.
 pub fn surfaces(command: &str, surfaces: &[Surface]) -> Vec<u8> {
     let mut sheet = Sheet::new();
     sheet.line(command);
@@ -81,7 +81,7 @@ pub fn surfaces(command: &str, surfaces: &[Surface]) -> Vec<u8> {
     sheet.end()
 }
 
-/// The sheet of throughput tests.
+/// Returns the sheet of throughput tests.
 pub fn throughput(command: &str, report: &ThroughputReport) -> Vec<u8> {
     let mut sheet = Sheet::new();
     sheet.line(command);

@@ -2,7 +2,7 @@
 
 use crate::iozone::settings::{IozoneSettings, Rate, TestMode};
 
-/// IOzone's first lines, with Plumb's own word in place of what would be untrue. `began` is as ctime(3) has it.
+/// Returns IOzone's first lines, with Plumb's own text where theirs would be untrue. `began` is in ctime(3) format.
 pub fn banner(began: &str) -> String {
     format!(
         "\tIozone: Performance Test of File I/O\n\
@@ -18,11 +18,11 @@ pub fn banner(began: &str) -> String {
     )
 }
 
-/// Bytes of each of IOzone's lines about options, which lie one behind the other.
+/// Size of the buffer for each of IOzone's lines about options; the buffers are adjacent in memory.
 const LINE_BYTES: usize = 80;
 
-/// The lines about options as IOzone prints them: a line that fills its bytes, such as that of `-M`, has no end of its own,
-/// so that the next one follows it, and is printed again.
+/// Returns the lines about options as IOzone prints them. A line that fills its buffer, such as that of `-M`, has no
+/// terminator, so IOzone prints the next line after it, and then once more.
 fn lines_of(lines: &[String]) -> String {
     let mut text = Vec::new();
     for first in 0..lines.len() {
@@ -37,7 +37,7 @@ fn lines_of(lines: &[String]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The settings, up to where IOzone looks whether they go together.
+/// Prints the settings, up to IOzone's consistency check.
 pub fn settings(settings: &IozoneSettings, command: &[String]) -> String {
     let mut text = lines_of(&settings.messages.echo);
     text.push_str("\tCommand line used:");
@@ -52,10 +52,9 @@ pub fn settings(settings: &IozoneSettings, command: &[String]) -> String {
     text
 }
 
-/// The lines after it.
 pub fn rest(settings: &IozoneSettings) -> String {
     let mut text = compute(settings);
-    // Time is read in nanoseconds, and nothing is subtracted.
+    // Plumb reads time in nanoseconds and subtracts nothing.
     text.push_str(match settings.strict {
         true => "\tTime Resolution = 0.000001 seconds.\n",
         false => "\tTime Resolution = 0.000000001 seconds.\n",
@@ -90,15 +89,15 @@ pub fn rest(settings: &IozoneSettings) -> String {
     text
 }
 
-/// Which computing there is between ops.
+/// Describes the computing between ops.
 fn compute(settings: &IozoneSettings) -> String {
     let seconds = settings.pace.compute.0 as f64 / 1e9;
-    let says = settings.pace.says_compute;
+    let computes = settings.pace.has_compute;
     match (&settings.telemetry.reads, &settings.telemetry.writes) {
-        (None, None) if says => format!("\tCompute time {seconds:.6} seconds for reads and writes.\n"),
+        (None, None) if computes => format!("\tCompute time {seconds:.6} seconds for reads and writes.\n"),
         (None, None) => String::new(),
         (reads, writes) => {
-            let line = |what: &str, has_delays: Option<bool>| match (has_delays, says) {
+            let line = |what: &str, has_delays: Option<bool>| match (has_delays, computes) {
                 (Some(true), _) => format!("\tCompute time from telemetry files for {what}.\n"),
                 (_, true) => format!("\tCompute time {seconds:.6} seconds for {what}.\n"),
                 (Some(false), false) if reads.is_some() && writes.is_some() => {

@@ -1,22 +1,20 @@
-//! The surface of a test as a heat map of block characters.
+//! Draws the surface of a test as a heat map of block characters.
 
 use super::report::Surface;
 use plumb_text::visible::colour;
 
-/// From nothing to the most.
+/// Shades from nothing to the maximum.
 const SHADES: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Cache sizes, kB; 0 if unknown.
+/// Sizes of caches and memory in kB; 0 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Edges {
-    /// The processor's last cache.
     pub cache_kb: u64,
-    /// The machine's memory.
     pub memory_kb: u64,
 }
 
 impl Edges {
-    /// What a file of this size is beyond, and the one before it is not.
+    /// Returns a label if a file of this size exceeds the cache or memory and the previous file does not.
     pub fn between(&self, before_kb: Option<u64>, file_kb: u64) -> Option<&'static str> {
         let crosses = |edge: u64| edge > 0 && file_kb > edge && before_kb.is_none_or(|before| before <= edge);
         match (crosses(self.memory_kb), crosses(self.cache_kb)) {
@@ -27,7 +25,8 @@ impl Edges {
     }
 }
 
-/// How hot a value is, from 0 to 1, on a scale of powers: rates of caches and of devices are far apart.
+/// Returns a value's position on a logarithmic scale, from 0 to 1: rates of caches and
+/// of devices differ by orders of magnitude.
 pub fn heat(value: f64, least: f64, most: f64) -> f64 {
     if value <= 0.0 || least <= 0.0 || most <= least {
         return if value > 0.0 { 1.0 } else { 0.0 };
@@ -35,7 +34,7 @@ pub fn heat(value: f64, least: f64, most: f64) -> f64 {
     ((value / least).ln() / (most / least).ln()).clamp(0.0, 1.0)
 }
 
-/// The smallest and the largest value that are not 0.
+/// Returns the smallest and the largest value, ignoring zeros.
 pub fn range(surface: &Surface) -> Option<(f64, f64)> {
     let values = surface.rows.iter().flat_map(|(_, values)| values).copied().filter(|value| *value > 0.0);
     values.fold(None, |range, value| match range {
@@ -47,16 +46,16 @@ pub fn range(surface: &Surface) -> Option<(f64, f64)> {
 /// Whether a map has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colours {
-    /// Blocks of one colour, which differ in height.
+    /// One colour; the height of the blocks differs.
     Never,
-    /// From blue to red, in the 256 colours of terminals.
+    /// From blue to red, in the 256 terminal colours.
     Ansi256,
 }
 
-/// From the lowest rate to the highest, as the workbook's scale has them the other way round: cold to hot.
+/// From the lowest rate to the highest, from cold to hot, like the workbook's scale.
 const SCALE: [u8; 8] = [27, 33, 43, 77, 148, 220, 208, 196];
 
-/// The map of one surface: a row a file size, a column a record size.
+/// Draws the map of one surface: a row per file size, a column per record size.
 pub fn map(surface: &Surface, edges: Edges, unit: &str, colours: Colours) -> String {
     let Some((least, most)) = range(surface) else { return String::new() };
     let mut text = format!("{} ({least:.0} to {most:.0} {unit})\n{:>10} ", surface.title(), "kB");
@@ -91,7 +90,7 @@ mod tests {
     use super::*;
     use crate::iozone::pass::Pass;
 
-    // Protects the map: hot is red and cold is blue where there are colours, and height says the same without.
+    // Protects the map: with colours, hot is red and cold is blue; without, the height shows the same.
     #[test]
     fn a_map_has_colours_where_there_are_any() {
         let rows = vec![(64, vec![1000.0, 100_000.0]), (128, vec![0.0, 10_000.0])];

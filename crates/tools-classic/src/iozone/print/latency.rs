@@ -1,11 +1,11 @@
-//! Files of single latencies (`-Q`) and of their histograms (`-+z`).
+//! Files with single latencies (`-Q`) and with histograms (`-+z`).
 
 use crate::iozone::pass::Pass;
 
-/// The head of a file of latencies.
+/// Header of a file with latencies.
 pub const HEAD: &str = "Offset in kBytes   Latency in microseconds  Transfer size in bytes\n";
 
-/// The file of a pass, where it has one; in throughput tests each child has its own.
+/// Returns the file name of a pass, if it has one. In throughput tests each child has its own file.
 pub fn file(pass: Pass, child: Option<u32>) -> Option<String> {
     let name = match pass {
         Pass::Write => "wol.dat",
@@ -20,17 +20,17 @@ pub fn file(pass: Pass, child: Option<u32>) -> Option<String> {
     })
 }
 
-/// The line of an op.
+/// Formats the line of an op.
 pub fn line(offset_bytes: u64, latency_ns: u64, length_bytes: u64) -> String {
     format!("{:>10} {:>10.0} {length_bytes:>10}\n", offset_bytes / 1024, latency_ns as f64 / 1000.0)
 }
 
-/// The end of a file: times in seconds.
+/// Formats the end of a file; times are in seconds.
 pub fn tail(system_s: f64, user_s: f64, real_s: f64) -> String {
     format!("\nSystem time {system_s:>10.3} User time {user_s:>10.3} Real {real_s:>10.3}  (seconds)\n")
 }
 
-/// Upper ends of the bands, µs, with their labels.
+/// Upper bounds of the bands in microseconds, with their labels.
 const BANDS: [&[(u64, &str)]; 9] = [
     &[(20, " 20us"), (40, " 40us"), (60, " 60us"), (80, " 80us"), (100, "100us")],
     &[(200, "200us"), (400, "400us"), (600, "600us"), (800, "800us"), (1000, "  1ms")],
@@ -49,7 +49,7 @@ const BANDS: [&[(u64, &str)]; 9] = [
     &[(u64::MAX, "120+s")],
 ];
 
-/// The name of a pass in histograms.
+/// Returns the name of a pass in histograms.
 fn word(pass: Pass) -> &'static str {
     match pass {
         Pass::Write => "write",
@@ -64,7 +64,7 @@ fn word(pass: Pass) -> &'static str {
     }
 }
 
-/// The histogram of one child. `below` counts the ops that took no longer than this many µs.
+/// Formats the histogram of one child. `below` returns the number of ops that took at most this many microseconds.
 pub fn histogram(pass: Pass, child: u32, below: &dyn Fn(u64) -> u64) -> String {
     let mut text = format!("Child: {child} Op: {}\n", word(pass));
     let mut seen = 0;

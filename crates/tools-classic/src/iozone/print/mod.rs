@@ -1,4 +1,4 @@
-//! What IOzone prints.
+//! Prints IOzone's output.
 
 pub mod biff;
 pub mod head;
@@ -15,43 +15,35 @@ use super::sweep::SizePoint;
 /// The result of a pass over all rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPass {
-    /// What was measured.
     pub pass: Pass,
-    /// On which sizes.
     pub point: SizePoint,
     /// Number of processes; 0 for a single-process test.
     pub children: u32,
-    /// Of each round.
     pub rounds: Vec<Round>,
 }
 
 /// One round of a pass.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Round {
-    /// Bytes that were moved.
     pub bytes: u64,
-    /// Ops that moved them.
     pub ops: u64,
-    /// Time that counts, ns.
+    /// Counted time in nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU time, ns.
+    /// CPU time in nanoseconds.
     pub cpu_ns: u64,
-    /// Each process.
     pub children: Vec<Child>,
-    /// From the start of the first process to the end of the last, ns.
+    /// Time from the start of the first process to the end of the last, in nanoseconds.
     pub parent_ns: u64,
 }
 
 /// One process of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Child {
-    /// Bytes that count.
     pub bytes: u64,
-    /// Ops that moved them.
     pub ops: u64,
-    /// Time that counts, ns.
+    /// Counted time in nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU time, ns.
+    /// CPU time in nanoseconds.
     pub cpu_ns: u64,
 }
 
@@ -60,7 +52,7 @@ fn per_second(amount: u64, elapsed_ns: u64) -> f64 {
 }
 
 impl Child {
-    /// In the unit that rates are reported in.
+    /// Returns its rate in the reported unit.
     pub fn rate(&self, unit: Rate) -> f64 {
         match unit {
             Rate::Kb => per_second(self.bytes, self.elapsed_ns) / 1024.0,
@@ -70,7 +62,7 @@ impl Child {
         }
     }
 
-    /// What was moved, in the unit of throughput tests.
+    /// Returns the amount that it transferred, in the unit of throughput tests.
     pub fn amount(&self, unit: Rate) -> f64 {
         match unit {
             Rate::Kb | Rate::Usec => self.bytes as f64 / 1024.0,
@@ -80,25 +72,23 @@ impl Child {
 }
 
 impl Round {
-    /// All processes as one.
     pub fn whole(&self) -> Child {
         Child { bytes: self.bytes, ops: self.ops, elapsed_ns: self.elapsed_ns, cpu_ns: self.cpu_ns }
     }
 
-    /// CPU time of the elapsed time, percent.
+    /// Returns CPU time in percent of the elapsed time.
     pub fn cpu_percent(&self) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { self.cpu_ns as f64 * 100.0 / self.elapsed_ns as f64 }
     }
 }
 
 impl MeasuredPass {
-    /// The mean of the rounds, in the unit that rates are reported in: for a single process the rate over its time, for several
-    /// processes the sum of theirs.
+    /// Returns the mean of the rounds in the reported unit: the rate of a single process, or
+    /// the sum of the rates of several.
     pub fn rate(&self, unit: Rate) -> f64 {
         mean(&self.rates(unit))
     }
 
-    /// Of each round.
     pub fn rates(&self, unit: Rate) -> Vec<f64> {
         let of = |round: &Round| match self.children {
             0 => round.whole().rate(unit),
@@ -107,18 +97,18 @@ impl MeasuredPass {
         self.rounds.iter().map(of).collect()
     }
 
-    /// As in the table and the report: truncated to a whole number.
-    pub fn told(&self, unit: Rate) -> u64 {
+    /// Returns the rate as in the table and the report: truncated to a whole number.
+    pub fn whole_rate(&self, unit: Rate) -> u64 {
         self.rate(unit) as u64
     }
 
-    /// CPU time of the elapsed time, percent; the mean of the rounds.
+    /// Returns CPU time in percent of the elapsed time, as the mean of the rounds.
     pub fn cpu_percent(&self) -> f64 {
         mean(&self.rounds.iter().map(Round::cpu_percent).collect::<Vec<_>>())
     }
 }
 
-/// The mean; 0 of nothing.
+/// Returns the mean; 0 without values.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }

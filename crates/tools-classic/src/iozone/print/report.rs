@@ -1,24 +1,22 @@
-//! The report of `-R`: a table of file sizes by record sizes for each test.
+//! The report of `-R`: for each test, a table of file sizes by record sizes.
 
 use super::MeasuredPass;
 use crate::iozone::pass::Pass;
 use crate::iozone::settings::{IozoneSettings, TestMode};
 use crate::iozone::sweep::{ReportEntry, SizePoint, SizeSweep};
 
-/// One table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Surface {
-    /// What it shows.
     pub pass: Pass,
-    /// Record sizes of its head, kB.
+    /// Record sizes of the columns in kB.
     pub records_kb: Vec<u64>,
-    /// File sizes in kB, with a value for each record size that was checked.
+    /// File sizes in kB, with a value for each tested record size.
     pub rows: Vec<(u64, Vec<f64>)>,
-    /// Whether it shows the use of processors, percent.
+    /// Whether the values are CPU usage in percent.
     pub is_cpu: bool,
 }
 
-/// The sweep of settings; one point is a sweep, too.
+/// Returns the sweep of settings; a single point is a sweep too.
 pub fn sweep(settings: &IozoneSettings) -> SizeSweep {
     match &settings.mode {
         TestMode::Auto(sweep) => sweep.clone(),
@@ -42,7 +40,7 @@ fn surface(settings: &IozoneSettings, pass: Pass, value: &dyn Fn(&ReportEntry) -
     Surface { pass, records_kb, rows, is_cpu }
 }
 
-/// All tables, those of processors last. Sizes of which nothing was measured have no row.
+/// Returns all tables, those of CPU usage last. Sizes without measurements have no row.
 pub fn surfaces(settings: &IozoneSettings, measured: &[MeasuredPass]) -> Vec<Surface> {
     let mut surfaces = surfaces_of_all_sizes(settings, measured);
     surfaces.iter_mut().for_each(|surface| surface.rows.retain(|(file_kb, _)| is_measured(measured, *file_kb)));
@@ -60,7 +58,8 @@ fn surfaces_of_all_sizes(settings: &IozoneSettings, measured: &[MeasuredPass]) -
         measured.iter().find(|one| one.pass == pass && one.point == entry.point && one.children == 0)
     };
     let rates = passes.iter().map(|pass| {
-        let value = |entry: &ReportEntry| find(*pass, entry).map_or(0.0, |one| one.told(settings.reports.rate) as f64);
+        let value =
+            |entry: &ReportEntry| find(*pass, entry).map_or(0.0, |one| one.whole_rate(settings.reports.rate) as f64);
         surface(settings, *pass, &value, false)
     });
     let cpu = passes.iter().filter(|_| settings.reports.cpu).map(|pass| {
@@ -70,7 +69,7 @@ fn surfaces_of_all_sizes(settings: &IozoneSettings, measured: &[MeasuredPass]) -
     rates.chain(cpu).collect()
 }
 
-/// All tables of a sweep that ended early: sizes up to the one that was being tested, which has 0 for what was not.
+/// Returns all tables of a sweep that ended early: sizes up to the current one, with 0 for missing values.
 pub fn surfaces_until(settings: &IozoneSettings, measured: &[MeasuredPass], point: Option<SizePoint>) -> Vec<Surface> {
     let mut begun = sweep(settings).entries;
     let begun_count = begun.iter().position(|entry| Some(entry.point) == point).map_or(0, |at| at + 1);
@@ -88,7 +87,7 @@ pub fn surfaces_until(settings: &IozoneSettings, measured: &[MeasuredPass], poin
 }
 
 impl Surface {
-    /// The line above it on standard output.
+    /// Returns the line above it on standard output.
     pub fn title(&self) -> String {
         match self.is_cpu {
             false => format!("{} report", self.pass.title()),
@@ -116,7 +115,6 @@ impl Surface {
     }
 }
 
-/// The whole report.
 pub fn text(surfaces: &[Surface]) -> String {
     let mut text = "Excel output is below:\n".to_owned();
     text.extend(surfaces.iter().map(Surface::text));

@@ -5,7 +5,7 @@ use crate::iozone::pass::{Pass, Test};
 use crate::iozone::settings::{IozoneSettings, Rate};
 use crate::iozone::sweep::SizePoint;
 
-/// The two lines of its head.
+/// Returns the two header lines.
 pub fn head(settings: &IozoneSettings) -> String {
     if settings.tests.only_writes_and_reads {
         let columns = format!("{:>16}{:>8}{:>9}{:>9}{:>8}{:>10}", "kB", "reclen", "write", "rewrite", "read", "reread");
@@ -29,14 +29,14 @@ pub fn head(settings: &IozoneSettings) -> String {
     format!("{first}\n{second}\n")
 }
 
-/// The beginning of a row.
+/// Returns the beginning of a row.
 pub fn begin(settings: &IozoneSettings, point: SizePoint) -> String {
     let by_telemetry = settings.telemetry.writes.is_some() || settings.telemetry.reads.is_some();
     let record_kb = if by_telemetry { 0 } else { point.record_bytes / 1024 };
     format!("{:>16}{record_kb:>8}", point.file_kb)
 }
 
-/// The row's columns of a test; blanks where it was not asked for.
+/// Returns the columns of a test in a row; blanks if it was not requested.
 pub fn columns(settings: &IozoneSettings, test: Test, measured: &dyn Fn(Pass) -> Option<u64>) -> String {
     if !settings.includes(test) {
         return " ".repeat(test.blank());
@@ -44,17 +44,17 @@ pub fn columns(settings: &IozoneSettings, test: Test, measured: &dyn Fn(Pass) ->
     let column = |pass: &Pass| {
         let rate = measured(*pass).unwrap_or(0);
         let width = pass.width();
-        // What is too wide runs into its neighbour, as IOzone's does.
+        // As in IOzone, a value that is too wide touches its neighbour.
         format!("{rate:>width$}")
     };
     test.passes().iter().map(column).collect()
 }
 
-/// A whole row of what was measured on a point.
+/// Returns a whole row of measurements.
 pub fn row(settings: &IozoneSettings, point: SizePoint, measured: &[MeasuredPass], unit: Rate) -> String {
     let find = |pass: Pass| {
         let found = measured.iter().find(|one| one.pass == pass && one.point == point && one.children == 0);
-        found.map(|one| one.told(unit))
+        found.map(|one| one.whole_rate(unit))
     };
     let columns: String = settings.table().iter().map(|test| columns(settings, *test, &find)).collect();
     format!("{}{columns}\n", begin(settings, point))

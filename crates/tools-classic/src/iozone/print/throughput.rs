@@ -1,11 +1,11 @@
-//! The blocks of throughput tests.
+//! The output blocks of throughput tests.
 
 use super::{Child, MeasuredPass, mean};
 use crate::iozone::pass::Pass;
 use crate::iozone::settings::{IozoneSettings, Rate, TestMode};
 use crate::iozone::sweep::SizePoint;
 
-/// The line before the blocks of this many processes.
+/// Returns the line before the blocks with this number of processes.
 pub fn head(settings: &IozoneSettings, point: SizePoint) -> String {
     let port = port(settings);
     match settings.telemetry.writes.is_some() {
@@ -25,7 +25,7 @@ fn port(settings: &IozoneSettings) -> &'static str {
     }
 }
 
-/// Who is at work, with the blanks that IOzone puts after it, for the children's line and the parent's.
+/// Returns the names of the workers, with IOzone's trailing blanks, for the children's line and the parent's.
 pub(in crate::iozone) fn who(pass: Pass, count: u32) -> [String; 2] {
     let both = |text: String| [text.clone(), text];
     match pass {
@@ -42,12 +42,12 @@ pub(in crate::iozone) fn who(pass: Pass, count: u32) -> [String; 2] {
         Pass::Pread => both(format!("{count} pread readers \t")),
         Pass::Fwrite => [format!("{count:>2} fwriters \t"), format!("{count:>2} fwriters \t\t")],
         Pass::Fread => [format!("{count:>2} freaders \t"), format!("{count:>2} freaders \t\t")],
-        // No throughput test makes them.
+        // Never used in throughput tests.
         _ => both(format!("{count} {} \t", pass.slug())),
     }
 }
 
-/// The smallest, as IOzone finds it: a first child with nothing is forgotten.
+/// Returns the minimum. IOzone's own computation ignores a first child with 0.
 fn least(values: &[f64], strict: bool) -> f64 {
     if !strict {
         return values.iter().copied().fold(f64::INFINITY, f64::min).min(f64::MAX);
@@ -61,7 +61,6 @@ fn least(values: &[f64], strict: bool) -> f64 {
     least
 }
 
-/// One block.
 pub fn block(settings: &IozoneSettings, measured: &MeasuredPass) -> String {
     let unit = settings.reports.rate;
     let word = if unit == Rate::Ops { "ops" } else { "kB" };
@@ -111,7 +110,7 @@ pub fn block(settings: &IozoneSettings, measured: &MeasuredPass) -> String {
     text
 }
 
-/// Each process, over all rounds.
+/// Returns each process, over all rounds.
 fn children(measured: &MeasuredPass) -> Vec<Child> {
     let mut sums = vec![Child::default(); measured.children as usize];
     for round in &measured.rounds {
@@ -132,7 +131,7 @@ fn children(measured: &MeasuredPass) -> Vec<Child> {
     sums
 }
 
-/// The longest time of a process, and the CPU time of all, s.
+/// Returns the longest time of a process and the CPU time of all, in seconds.
 fn cpu(children: &[Child]) -> (f64, f64) {
     let wall_ns = children.iter().map(|child| child.elapsed_ns).max().unwrap_or(0);
     let cpu_ns: u64 = children.iter().map(|child| child.cpu_ns).sum();
@@ -143,7 +142,7 @@ fn percent(cpu_s: f64, wall_s: f64) -> f64 {
     if wall_s == 0.0 { 0.0 } else { 100.0 * cpu_s / wall_s }
 }
 
-/// The line of a pass in the report.
+/// Returns the label of a pass in the report.
 pub(in crate::iozone) fn label(pass: Pass) -> &'static str {
     match pass {
         Pass::Write => "Initial write",
@@ -161,19 +160,18 @@ pub(in crate::iozone) fn label(pass: Pass) -> &'static str {
     }
 }
 
-/// The report: a line a test, a column a number of processes.
+/// The report: a line per test, a column per number of processes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThroughputReport {
-    /// The lines above the numbers.
+    /// Lines above the numbers.
     pub heads: Vec<String>,
-    /// Labels with their rates.
     pub rates: Vec<(String, Vec<f64>)>,
-    /// The same for processors, percent, where asked for.
+    /// CPU usage in percent in the same layout, if requested.
     pub cpu: Option<Vec<(String, Vec<f64>)>>,
 }
 
 impl ThroughputReport {
-    /// Of all that was measured.
+    /// Builds the report from all measurements.
     pub fn of(settings: &IozoneSettings, measured: &[MeasuredPass]) -> ThroughputReport {
         let TestMode::Throughput { point, threads, .. } = &settings.mode else {
             return ThroughputReport { heads: Vec::new(), rates: Vec::new(), cpu: None };
@@ -209,7 +207,6 @@ impl ThroughputReport {
         }
     }
 
-    /// As it is printed.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if let [what, record, unit] = self.heads.as_slice() {

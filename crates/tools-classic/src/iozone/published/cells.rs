@@ -5,7 +5,7 @@ use super::super::settings::Rate;
 use plumb_result::{PublishedNumber, Unit};
 use plumb_workload::Bytes;
 
-/// The number of a pass as it was printed; none where it says that nothing was measured.
+/// Returns the number of a pass as it was printed; `None` if it means that nothing was measured.
 pub(super) fn number(pass: Pass, printed: &str, value: f64, rate: Rate, conditions: String) -> Option<PublishedNumber> {
     const NS_PER_US: f64 = 1000.0;
     let (unit, factor, words) = match rate {
@@ -16,7 +16,7 @@ pub(super) fn number(pass: Pass, printed: &str, value: f64, rate: Rate, conditio
     PublishedNumber::new(pass.kind(), format!("{printed} {words}"), value * factor, unit, conditions)
 }
 
-/// `8MiB by 64KiB`, of sizes in kB of 1024 bytes; a record of 0 means that none was given.
+/// Formats sizes in kB of 1024 bytes: `8MiB by 64KiB`. A record of 0 means that none was given.
 pub(super) fn sizes(file_kb: u64, record_kb: u64) -> String {
     let size = |kb: u64| Bytes(kb.saturating_mul(1024));
     match record_kb {

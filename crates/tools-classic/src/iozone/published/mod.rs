@@ -1,5 +1,5 @@
-//! Reads numbers from IOzone's output: the table and the blocks of its text, the reports of `-R`, the spreadsheet of
-//! `-b`. Rates are taken as printed, with the sizes they belong to.
+//! Parses numbers in IOzone's output: the table and the blocks of its text, the reports of `-R`, the spreadsheet of
+//! `-b`. Rates are kept as printed, with their sizes.
 
 mod cells;
 mod sheet;
@@ -11,13 +11,15 @@ use cells::{number, sizes};
 use plumb_result::PublishedNumber;
 use plumb_result::published::Unread;
 
-/// Reads the numbers of IOzone's text or spreadsheet. A 0 stands for a test that was not made, and is not a number; the use of
-/// processors is none of ours.
+/// Parses the numbers of IOzone's text or spreadsheet.
+///
+/// A 0 marks a test that did not run and is not a number. CPU usage is skipped.
 ///
 /// # Errors
+///
 /// A file that is not IOzone's, or is truncated, with the place.
 pub fn published(bytes: &[u8]) -> Result<Vec<PublishedNumber>, Unread> {
-    // What later spreadsheets begin with: an archive, or a compound file.
+    // Magic bytes of later spreadsheets: an archive, or a compound file.
     let is_workbook = bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"\xd0\xcf\x11\xe0");
     let found = match sheet::is_sheet(bytes) {
         _ if is_workbook => Vec::new(),

@@ -1,4 +1,4 @@
-//! IOzone's reports: tables of file sizes by record sizes, as text in quotation marks or as a raw stream of BIFF 2.
+//! Parses IOzone's reports: tables of file sizes by record sizes, as quoted text or as a raw BIFF 2 stream.
 
 use super::{number, sizes, table};
 use crate::iozone::pass::Pass;
@@ -9,18 +9,17 @@ use plumb_result::PublishedNumber;
 use plumb_result::published::Unread;
 use std::collections::BTreeMap;
 
-/// The beginning of a sheet: its first record, four bytes long.
+/// Start of a sheet: its first record, four bytes long.
 const BEGINNING: [u8; 4] = [9, 0, 4, 0];
 const NUMBER: u16 = 3;
 const LABEL: u16 = 4;
-/// Bytes of a cell's place and attributes, before what it holds.
+/// Bytes of a cell's position and attributes, which precede its content.
 const CELL_BYTES: usize = 7;
 
-/// What a cell holds.
 #[derive(Debug, Clone, PartialEq)]
 enum Value {
     Text(String),
-    /// A number, as it stands there.
+    /// A number and its original text.
     Number(f64, String),
 }
 
@@ -32,7 +31,7 @@ pub(super) fn is_sheet(bytes: &[u8]) -> bool {
     bytes.starts_with(&BEGINNING)
 }
 
-/// The numbers of a spreadsheet.
+/// Returns the numbers of a spreadsheet.
 pub(super) fn of_records(bytes: &[u8]) -> Result<Vec<PublishedNumber>, Unread> {
     let rows = records(bytes)?;
     let first = rows.values().next().and_then(|row| row.get(&0));
@@ -43,18 +42,18 @@ pub(super) fn of_records(bytes: &[u8]) -> Result<Vec<PublishedNumber>, Unread> {
     Ok(numbers(&rows, rate))
 }
 
-/// The numbers of reports in a text.
+/// Returns the numbers of the reports in a text.
 pub(super) fn of_text(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     let mut rows = Rows::new();
     for (line, text) in (1..).zip(text.lines()) {
-        // What is indented has nothing in its first column.
+        // The first column of an indented line is empty.
         let indent = usize::from(text.starts_with([' ', '\t']));
         let cells = fields(text).ok_or_else(|| Unread {
             place: format!("line {line}"),
             message: format!("`{}` has an unbalanced quotation mark", text.trim()),
             help: "give the report as IOzone printed it".to_owned(),
         });
-        // Other lines may hold what they like.
+        // Other lines may contain anything.
         if text.trim_start().starts_with('"') {
             rows.insert(line, BTreeMap::from_iter((indent..).zip(cells?)));
         }
@@ -62,12 +61,12 @@ pub(super) fn of_text(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     Ok(numbers(&rows, table::rate(text)))
 }
 
-/// The fields of a line: in quotation marks, or parted by blanks.
+/// Splits a line into fields: in quotation marks, or separated by blanks.
 fn fields(text: &str) -> Option<Vec<Value>> {
     let mut found = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {
-        let (field, behind) = match rest.strip_prefix('"') {
+        let (field, after) = match rest.strip_prefix('"') {
             Some(inner) => inner.split_once('"')?,
             None => rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())),
         };
@@ -75,12 +74,12 @@ fn fields(text: &str) -> Option<Vec<Value>> {
             Ok(value) => Value::Number(value, field.trim().to_owned()),
             Err(_) => Value::Text(field.to_owned()),
         });
-        rest = behind.trim_start();
+        rest = after.trim_start();
     }
     Some(found)
 }
 
-/// The cells of a stream of records.
+/// Returns the cells of a stream of records.
 fn records(bytes: &[u8]) -> Result<Rows, Unread> {
     let mut rows = Rows::new();
     let mut at = 0;
@@ -130,7 +129,7 @@ impl Record<'_> {
     }
 }
 
-/// The unit of rates for an IOzone command line; kB/s by default.
+/// Returns the rate unit of an IOzone command line; kB/s by default.
 fn rate_of_command(command: &str) -> Rate {
     struct Nobody;
     impl Machine for Nobody {
@@ -151,13 +150,12 @@ fn rate_of_command(command: &str) -> Rate {
     }
 }
 
-/// What the rows below a title hold.
+/// The contents of the rows below a title.
 enum Section {
-    /// Nothing that is read.
     Other,
-    /// Rates of a pass: record sizes by column, once they were seen, kB.
+    /// Rates of a pass, with the record sizes in kB by column once they are known.
     Surface(Pass, Option<BTreeMap<usize, u64>>),
-    /// A line a pass, a column a number of processes; with what is said of records.
+    /// A line per pass, a column per number of processes; with a description of the records.
     Throughput(String),
 }
 

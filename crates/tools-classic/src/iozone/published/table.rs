@@ -1,4 +1,4 @@
-//! IOzone's text: the table of single-process tests, and the blocks of throughput tests.
+//! Parses IOzone's text: the table of single-process tests, and the blocks of throughput tests.
 
 use super::{number, sizes};
 use crate::iozone::pass::Pass;
@@ -7,16 +7,16 @@ use crate::iozone::settings::Rate;
 use plumb_result::PublishedNumber;
 use plumb_result::published::Unread;
 
-/// What heads the columns of rates, in the order of [`Pass::ALL`].
+/// Column headings of rates, in the order of [`Pass::ALL`].
 const HEADS: [&str; 17] = [
     "write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read", "fwrite", "frewrite", "fread",
     "freread", "pwrite", "repwrite", "pread", "repread",
 ];
 
-/// A longer number is two that have run into each other: no column is wider.
+/// Maximum width of a column. A longer number is two numbers without a blank between them.
 const DIGITS_MAX: usize = 10;
 
-/// The numbers of all tables and blocks, in their order.
+/// Returns the numbers of all tables and blocks, in order.
 pub(super) fn numbers(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     let rate = rate(text);
     let mut found = Vec::new();
@@ -31,10 +31,10 @@ pub(super) fn numbers(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
             found.extend(row(text, ends, rate).map_err(|unread| Unread { place: format!("line {line}"), ..unread })?);
         } else {
             columns = None;
-            let said = text.trim();
-            if said.starts_with("Each ") && said.contains(" writes a ") {
-                of_each = each(said);
-            } else if let Some(of_all) = said.strip_prefix("Children see throughput for") {
+            let line = text.trim();
+            if line.starts_with("Each ") && line.contains(" writes a ") {
+                of_each = each(line);
+            } else if let Some(of_all) = line.strip_prefix("Children see throughput for") {
                 found.extend(block(of_all, &of_each, rate));
             }
         }
@@ -42,19 +42,19 @@ pub(super) fn numbers(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
     Ok(found)
 }
 
-/// The unit of rates in the text.
+/// Returns the unit of rates in the text.
 pub(super) fn rate(text: &str) -> Rate {
-    let says = |words: &str| text.lines().any(|line| line.trim().trim_matches('"').starts_with(words));
-    if says("OPS Mode") || says("Output is in ops/sec") {
+    let has_line = |words: &str| text.lines().any(|line| line.trim().trim_matches('"').starts_with(words));
+    if has_line("OPS Mode") || has_line("Output is in ops/sec") {
         Rate::Ops
-    } else if says("Microseconds/op Mode") {
+    } else if has_line("Microseconds/op Mode") {
         Rate::Usec
     } else {
         Rate::Kb
     }
 }
 
-/// The words of a line, each with the column that it ends before.
+/// Returns the words of a line, each with the column after its end.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut at = 0;
     let mut found = Vec::new();
@@ -69,7 +69,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// Where the columns end that the head of a table names; those of the sizes first.
+/// Returns the ends of the columns in a table's header; those of the sizes first.
 fn head(text: &str) -> Option<Vec<usize>> {
     let words = words(text);
     let (sizes, rates) = words.split_at_checked(2)?;
@@ -86,17 +86,17 @@ fn is_row(text: &str) -> bool {
     first.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The numbers of a row: each stands under the head that ends nearest to it.
+/// Returns the numbers of a row. Each belongs to the heading that ends nearest to it.
 fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, Unread> {
-    let wrong = |word: &str, what: &str| Unread {
+    let error = |word: &str, what: &str| Unread {
         place: String::new(),
         message: format!("`{word}` {what}"),
         help: "give the table as IOzone printed it, or its `-R` report alone".to_owned(),
     };
     let words = words(text);
     let size = |at: usize| match words.get(at) {
-        Some((_, word)) => word.parse::<u64>().map_err(|_| wrong(word, "is not a size in kB")),
-        None => Err(wrong(text.trim(), "has no record size")),
+        Some((_, word)) => word.parse::<u64>().map_err(|_| error(word, "is not a size in kB")),
+        None => Err(error(text.trim(), "has no record size")),
     };
     let (file_kb, record_kb) = (size(0)?, size(1)?);
     let mut found = Vec::new();
@@ -104,15 +104,15 @@ fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, U
     for (end, word) in words.iter().skip(2) {
         let value: f64 = match word.parse() {
             Ok(value) if word.starts_with(|digit: char| digit.is_ascii_digit()) => value,
-            _ => return Err(wrong(word, "is not a number")),
+            _ => return Err(error(word, "is not a number")),
         };
         if word.len() > DIGITS_MAX {
-            return Err(wrong(word, "is two numbers run together"));
+            return Err(error(word, "is two numbers run together"));
         }
         let column = (next..ends.len()).min_by_key(|column| ends[*column].abs_diff(*end));
         let pass = column.and_then(|column| Pass::ALL.get(column - 2));
         let (Some(column), Some(pass)) = (column, pass) else {
-            return Err(wrong(word, "is not below any column"));
+            return Err(error(word, "is not below any column"));
         };
         next = column + 1;
         found.extend(number(*pass, word, value, rate, sizes(file_kb, record_kb)));
@@ -120,18 +120,18 @@ fn row(text: &str, ends: &[usize], rate: Rate) -> Result<Vec<PublishedNumber>, U
     Ok(found)
 }
 
-/// What each of several processes works on.
-fn each(said: &str) -> String {
-    let mut numbers = said.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+/// Describes the work of each of several processes.
+fn each(line: &str) -> String {
+    let mut numbers = line.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
     match numbers.next() {
         Some(file_kb) => sizes(file_kb, numbers.next().unwrap_or(0)),
         None => String::new(),
     }
 }
 
-/// `  2 initial writers  = 1035802.88 kB/sec`: what all processes did together.
-fn block(said: &str, of_each: &str, rate: Rate) -> Option<PublishedNumber> {
-    let (who_text, value) = said.split_once('=')?;
+/// Parses `  2 initial writers  = 1035802.88 kB/sec`, the total of all processes.
+fn block(line: &str, of_each: &str, rate: Rate) -> Option<PublishedNumber> {
+    let (who_text, value) = line.split_once('=')?;
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let who_text = plain(who_text);
     let count: u32 = who_text.split(' ').next()?.parse().ok()?;

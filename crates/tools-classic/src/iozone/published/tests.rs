@@ -12,11 +12,11 @@ fn all_of(numbers: &[PublishedNumber], kind: CellMetric) -> Vec<(&str, &str)> {
     of.map(|number| (number.printed.as_str(), number.conditions.as_str())).collect()
 }
 
-// Protects: a number of the table belongs to the column it stands under, and is in KiB a second.
+// Protects: a number of the table belongs to its column, and is in KiB per second.
 #[test]
 fn a_table_is_read_column_by_column() {
     let numbers = read(include_bytes!("../../../golden/iozone/auto_Ra_small.out"));
-    // 35 rows of 13 rates; the report after the table says them again.
+    // 35 rows of 13 rates; the report after the table repeats them.
     assert_eq!(numbers.len(), 35 * 13);
     let first: Vec<(CellMetric, &str)> =
         numbers[..13].iter().map(|number| (number.kind, number.printed.as_str())).collect();
@@ -33,7 +33,7 @@ fn a_table_is_read_column_by_column() {
     assert_eq!(every[16].printed, "1217583 kBytes/sec");
 }
 
-// Protects: tests that were left out shift no column, and a 0 is not a number.
+// Protects: skipped tests do not shift columns, and a 0 is not a number.
 #[test]
 fn what_was_not_measured_is_no_number() {
     let head = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   \
@@ -46,7 +46,7 @@ fn what_was_not_measured_is_no_number() {
     assert_eq!(numbers[1].kind, CellMetric::BackwardRead);
 }
 
-// Protects: what several processes did is reported with their number.
+// Protects: totals of several processes are reported with the number of processes.
 #[test]
 fn blocks_of_several_processes_are_read() {
     let numbers = read(include_bytes!("../../../golden/iozone/throughput_t1_t2_t4_R_C.out"));
@@ -57,7 +57,7 @@ fn blocks_of_several_processes_are_read() {
     assert_eq!(writes[1], ("8584065.50 kBytes/sec", "iozone, 4MiB by 64KiB, 2 at once"));
 }
 
-// Protects: the spreadsheet and the report of one run say the same.
+// Protects: the spreadsheet and the report of one run contain the same numbers.
 #[test]
 fn the_report_and_the_spreadsheet_are_read() {
     let sheet = read(include_bytes!("../../../golden/iozone/auto.xls"));
@@ -78,7 +78,7 @@ fn the_report_and_the_spreadsheet_are_read() {
     assert_eq!(all_of(&report, CellMetric::Write)[1].1, "iozone, Record size = 64 kBytes, column 2 of its processes");
 }
 
-// Protects: the use of processors is not taken for a rate.
+// Protects: CPU usage is not parsed as a rate.
 #[test]
 fn processors_are_no_rates() {
     let text = include_str!("../../../golden/iozone/cpu_plus_u_auto.out");
@@ -86,7 +86,7 @@ fn processors_are_no_rates() {
     assert_eq!(report.len(), read(text.as_bytes()).len());
 }
 
-// Protects: a file that is cut short or is another's is refused with its place and the way out.
+// Protects: a truncated file, or one of another tool, is refused with its place and a hint.
 #[test]
 fn what_cannot_be_read_is_told_with_its_place() {
     let sheet = include_bytes!("../../../golden/iozone/auto.xls");
@@ -106,7 +106,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
 }
 
 proptest! {
-    // Protects: no file makes the reader panic.
+    // Protects: no file causes a panic.
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), text in "[ \"0-9.a-zA-Z\\n=-]{0,300}", at in 0usize..3636, byte: u8) {
         let _ = published(&bytes);

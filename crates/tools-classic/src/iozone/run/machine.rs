@@ -1,11 +1,10 @@
-//! What IOzone's words ask of this machine.
+//! Facts about this machine that IOzone's options refer to.
 
 use plumb_tools::FileError;
 use plumb_tools_classic::iozone::Machine;
 use plumb_tools_classic::iozone::print::heat::Edges;
 use std::path::Path;
 
-/// This machine.
 pub(super) struct Here;
 
 impl Machine for Here {
@@ -17,7 +16,7 @@ impl Machine for Here {
         let name = rustix::system::uname();
         let parts = [name.sysname(), name.nodename(), name.release(), name.version(), name.machine()];
         let parts: Vec<_> = parts.iter().map(|part| part.to_string_lossy()).collect();
-        // As uname(1) -a, which adds the system's own name.
+        // Like `uname -a`, which adds the system's own name.
         format!("{} GNU/Linux", parts.join(" "))
     }
 
@@ -26,7 +25,7 @@ impl Machine for Here {
     }
 }
 
-/// Where the processor's last cache and the memory end; 0 where that cannot be seen.
+/// Returns the sizes of the processor's last cache and of memory; 0 if unknown.
 pub(super) fn edges() -> Edges {
     let caches = Path::new("/sys/devices/system/cpu/cpu0/cache");
     let sizes = std::fs::read_dir(caches).into_iter().flatten().flatten().filter_map(|entry| {

@@ -17,10 +17,10 @@ use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page};
 use watching::IozoneProgress;
 
-/// IOzone's tests; what is wrong goes to standard output, with IOzone's codes.
+/// IOzone's tests. Errors go to standard output, with IOzone's exit codes.
 pub struct Iozone {
     settings: IozoneSettings,
-    /// With the program's own name.
+    /// Including the program's own name.
     command: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl Dialect for Iozone {
     type Listener<'a> = IozoneProgress<'a>;
 
     fn read(call: &ToolCall<'_>) -> Step<Iozone> {
-        let words = behind(call.words);
+        let words = join_values(call.words);
         match iozone::read(&words, &mut Here) {
             Ok(Action::Print(text)) => page(&text),
             Ok(Action::Run(settings)) => {
@@ -67,8 +67,8 @@ impl Dialect for Iozone {
     }
 }
 
-/// `--xlsx FILE` and `--repeat N` as `--xlsx=FILE` and `--repeat=N`.
-fn behind(words: &[String]) -> Vec<String> {
+/// Turns `--xlsx FILE` and `--repeat N` into `--xlsx=FILE` and `--repeat=N`.
+fn join_values(words: &[String]) -> Vec<String> {
     let mut words = words.iter();
     let mut joined = Vec::new();
     while let Some(word) = words.next() {
@@ -81,7 +81,7 @@ fn behind(words: &[String]) -> Vec<String> {
     joined
 }
 
-/// How a run ends that IOzone ends with this code.
+/// Returns the end of a run for one of IOzone's exit codes.
 fn code_of(code: u8) -> End {
     if code == 0 { End::Done } else { End::DialectCode(code) }
 }

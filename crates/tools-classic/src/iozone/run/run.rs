@@ -1,4 +1,4 @@
-//! What IOzone prints before its first test and behind the last, and what it ends with.
+//! Prints IOzone's text before the first test and after the last, and returns its exit code.
 
 use super::code_of;
 use super::machine::edges;
@@ -24,21 +24,18 @@ use plumb_workload::Target;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// What IOzone ends with.
 mod code {
-    /// The file cannot be made or written to.
+    /// The file cannot be created or written.
     pub(super) const CREATE: u8 = 44;
-    /// The file to read is not there.
+    /// The file to read does not exist.
     pub(super) const OPEN: u8 = 58;
-    /// A read fails.
     pub(super) const READ: u8 = 60;
-    /// A write fails.
     pub(super) const WRITE: u8 = 74;
-    /// What is left: files of results, mounting.
+    /// All other errors: files of results, mounting.
     pub(super) const OTHER: u8 = 1;
 }
 
-/// Prints the head, and lowers what there is to run.
+/// Prints the header, and lowers the settings.
 pub(super) fn begin(settings: &IozoneSettings, command: &[String]) -> Step<Lowered> {
     for note in &settings.messages.notes {
         error_line!("iozone: {note}");
@@ -47,7 +44,7 @@ pub(super) fn begin(settings: &IozoneSettings, command: &[String]) -> Step<Lower
     output::print(&head::settings(settings, command));
     let in_table = !matches!(settings.mode, TestMode::Throughput { .. });
     if let Some(trouble) = &settings.messages.trouble {
-        if trouble.behind_table {
+        if trouble.after_table_head {
             output::print(&(head::rest(settings) + &table::head(settings)));
         }
         output::print(&trouble.message);
@@ -68,14 +65,14 @@ pub(super) fn begin(settings: &IozoneSettings, command: &[String]) -> Step<Lower
     Ok(lowered)
 }
 
-/// Leaves out the rows whose files there is no room for, and says so. Where none is left, the end is that of a full disk.
+/// Skips the rows whose files do not fit on the disk, with a message. If no row is left, ends like a full disk.
 pub(super) fn fit(settings: &IozoneSettings, lowered: &mut Lowered, guard: &Guard) -> Step<()> {
     let paths = lowered.paths();
     if paths.iter().any(|path| path.to_str().is_some_and(simulated::is_named)) {
         return Ok(());
     }
     for row in lowered.rows() {
-        // Whatever else is in the way is told when the file is opened.
+        // Any other problem is reported when the file is opened.
         if let Err(refusal @ Refusal::Space { .. }) = guard.admit_files(&paths, row.writes_bytes) {
             let children = if row.children > 0 { format!(" by {} children", row.children) } else { String::new() };
             error_line!("iozone: {} kB{children} left out: {refusal}", row.file_kb);
@@ -90,7 +87,7 @@ pub(super) fn fit(settings: &IozoneSettings, lowered: &mut Lowered, guard: &Guar
     Ok(())
 }
 
-/// Prints what is behind the last test.
+/// Prints the text after the last test.
 pub(super) fn end(
     settings: &IozoneSettings,
     command: &[String],
@@ -125,13 +122,14 @@ pub(super) fn end(
     Ok(End::Done)
 }
 
-/// As IOzone's handler: the report and the spreadsheets of what there is, and its files are removed unless `-w` keeps them.
+/// Acts like IOzone's signal handler: prints the report and the spreadsheets of the results so far, and removes its
+/// files unless `-w` keeps them.
 fn interrupted(settings: &IozoneSettings, command: &[String], watching: IozoneProgress<'_>) -> Result<(), Stopped> {
     output::print("\niozone: interrupted\n\n");
     let IozoneProgress { mut measured, begun, lowered, remover, .. } = watching;
     let sheets = match settings.mode {
         TestMode::Throughput { .. } => {
-            // The test at hand has no rate yet.
+            // The current test has no rate yet.
             if let Some(phase) = begun
                 && !measured.iter().any(|one| (one.pass, one.children) == (phase.pass, phase.children))
             {
@@ -156,7 +154,7 @@ fn interrupted(settings: &IozoneSettings, command: &[String], watching: IozonePr
         for target in lowered.workload.target.values() {
             let Target::Scratch(scratch) = target else { continue };
             for path in (0..scratch.names.count()).filter_map(|number| scratch.names.path(number)) {
-                // What is not there was not made yet.
+                // A missing file has not been created yet.
                 if let Err(refusal) = remover.remove_file(&path) {
                     error_line!("iozone: {refusal}");
                 }
@@ -167,7 +165,7 @@ fn interrupted(settings: &IozoneSettings, command: &[String], watching: IozonePr
     save(settings, command, &sheets, &measured)
 }
 
-/// A file that is read before anything writes it has to be there.
+/// Checks that a file that is read before anything writes it exists.
 fn missing(settings: &IozoneSettings, lowered: &Lowered) -> Result<Option<End>, Stopped> {
     let reads_first = lowered.phases.first().is_some_and(|phase| !phase.pass.writes() && phase.children == 0);
     if !reads_first || Path::new(&settings.files.file).exists() {
@@ -183,7 +181,7 @@ fn missing(settings: &IozoneSettings, lowered: &Lowered) -> Result<Option<End>, 
     Ok(Some(code_of(code::OPEN)))
 }
 
-/// No test that was asked for is there.
+/// Handles a command line whose tests are all unavailable.
 fn nothing(settings: &IozoneSettings) -> Result<End, Stopped> {
     let points: Vec<_> = report::sweep(settings).points().collect();
     if !matches!(settings.mode, TestMode::Throughput { .. }) {
@@ -213,7 +211,7 @@ fn failed(failure: &TestFailure) -> Result<End, Stopped> {
     }
 }
 
-/// What comes behind the last test: the report, spreadsheets, the map.
+/// Prints the report, spreadsheets and map after the last test.
 fn finish(settings: &IozoneSettings, command: &[String], measured: &[MeasuredPass]) -> Result<(), Stopped> {
     const COMPLETE: &str = "\niozone test complete.\n";
     let sheets = match settings.mode {
@@ -241,7 +239,7 @@ fn finish(settings: &IozoneSettings, command: &[String], measured: &[MeasuredPas
     Ok(())
 }
 
-/// Writes the spreadsheets that were asked for.
+/// Writes the requested spreadsheets.
 fn save(
     settings: &IozoneSettings,
     command: &[String],
@@ -267,7 +265,7 @@ fn save(
     Ok(())
 }
 
-/// Maps of surfaces that are more than a line.
+/// Prints maps of surfaces with more than one line.
 fn show_maps(settings: &IozoneSettings, surfaces: &[Surface]) {
     let unit = match settings.reports.rate {
         Rate::Kb => "kB/s",

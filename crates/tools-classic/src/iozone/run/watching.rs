@@ -1,4 +1,4 @@
-//! Looks on while the tests run, and prints each as soon as it is over.
+//! Follows the tests while they run, and prints each as soon as it is complete.
 
 use plumb_bench::Progress;
 use plumb_cli::output;
@@ -16,40 +16,36 @@ use std::io::Write;
 use std::process::Command;
 use std::time::Duration;
 
-/// Between two tries to unmount, and so many of them.
+/// Interval between attempts to unmount, and their maximum number.
 const UNMOUNT_EVERY: Duration = Duration::from_secs(1);
 const UNMOUNT_TRIES: u32 = 20;
 
-/// Why the tests ended early.
+/// Reason why the tests ended early.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TestFailure {
     /// An op of a pass failed.
     Op(Pass, Box<Fault>),
-    /// In words.
     Other(String),
 }
 
-/// Looks on while the tests run.
+/// Progress of IOzone's tests.
 pub struct IozoneProgress<'a> {
     settings: &'a IozoneSettings,
     pub lowered: &'a Lowered,
     stop: StopFlag,
-    /// The phase at hand.
     number: usize,
-    /// Tests of the row at hand that are printed.
+    /// Number of printed tests in the current row.
     columns: usize,
-    /// All passes so far, each once; rounds are gathered.
+    /// All passes so far, each once; its rounds are collected.
     pub measured: Vec<MeasuredPass>,
-    /// Why it ended early.
     pub failure: Option<TestFailure>,
-    /// The last phase that began.
+    /// The phase that started last.
     pub begun: Option<&'a LoweredPhase>,
     /// Removes IOzone's files after an interruption.
     pub remover: Remover,
 }
 
 impl<'a> IozoneProgress<'a> {
-    /// Looks on from now.
     pub fn new(settings: &'a IozoneSettings, lowered: &'a Lowered, stop: StopFlag) -> IozoneProgress<'a> {
         let scratch = lowered.workload.target.values().filter_map(|target| match target {
             Target::Scratch(scratch) => Some(&scratch.names),
@@ -79,13 +75,13 @@ impl<'a> IozoneProgress<'a> {
         self.stop.request();
     }
 
-    /// Takes a pass in; rounds of the same are gathered.
+    /// Adds a round to its pass.
     fn gather(&mut self, phase: &LoweredPhase, round: Round) {
         let same = |one: &&mut MeasuredPass| {
             one.pass == phase.pass
                 && one.point == phase.point
                 && one.children == phase.children
-                // The same size may be asked for twice in one round.
+                // One round may contain the same size twice.
                 && one.rounds.len() == phase.round as usize
         };
         match self.measured.iter_mut().find(same) {
@@ -99,8 +95,8 @@ impl<'a> IozoneProgress<'a> {
         }
     }
 
-    /// Prints what is complete: nothing before the last round.
-    fn tell(&mut self, phase: &LoweredPhase) -> Result<(), DialectError> {
+    /// Prints complete passes; nothing before the last round.
+    fn print_complete(&mut self, phase: &LoweredPhase) -> Result<(), DialectError> {
         if phase.round + 1 < self.settings.repeat {
             return Ok(());
         }
@@ -151,7 +147,7 @@ impl<'a> IozoneProgress<'a> {
         let find = |pass: Pass| {
             let all = self.measured.iter().rev();
             let mut same = all.filter(|one| one.pass == pass && one.point == phase.point);
-            same.next().map(|one| one.told(self.settings.reports.rate))
+            same.next().map(|one| one.whole_rate(self.settings.reports.rate))
         };
         for test in table.iter().take(until).skip(self.columns) {
             text.push_str(&table::columns(self.settings, *test, &find));
@@ -164,7 +160,7 @@ impl<'a> IozoneProgress<'a> {
         text
     }
 
-    /// IOzone empties the cache by mounting anew.
+    /// Empties the cache by remounting, as IOzone does.
     fn remount(&mut self, mount: &str) {
         let run = |program: &str| Command::new(program).arg(mount).output();
         for attempt in 1..=UNMOUNT_TRIES {
@@ -190,11 +186,11 @@ impl<'a> IozoneProgress<'a> {
         }
     }
 
-    /// Adds the histograms of each child to its file.
+    /// Appends the histograms of each child to its file.
     fn histograms(&self, phase: &LoweredPhase, measured: &PhaseMeasurement) -> Result<(), DialectError> {
         for (number, worker) in (0..).zip(&measured.workers) {
             let Some(moved) = worker.ops.get(&kind_of(worker, phase.pass)) else { continue };
-            // Ops of a bucket that lies across a band's end are in the band of its beginning.
+            // If a bucket lies across a band's end, its ops count in the band where it begins.
             let below = |end_us: u64| {
                 let end_ns = end_us.saturating_mul(1000);
                 moved.service.buckets().filter(|bucket| bucket.lowest <= end_ns).map(|bucket| bucket.count).sum()
@@ -220,7 +216,7 @@ impl<'a> IozoneProgress<'a> {
                 real_ns += latency_ns;
                 file.write_all(latency::line(op.offset, latency_ns, op.length).as_bytes())?;
             }
-            // IOzone reads its processor times before and behind single ops, and finds nothing.
+            // IOzone reads CPU times around single ops, and gets 0.
             file.write_all(latency::tail(0.0, 0.0, real_ns as f64 / 1e9).as_bytes())?;
             file.flush()
         };
@@ -228,14 +224,14 @@ impl<'a> IozoneProgress<'a> {
     }
 }
 
-/// The number behind the name of a worker: `child/3`, or `child3/0`.
+/// Returns the number at the end of a worker's name: `child/3`, or `child3/0`.
 fn worker_number(worker: &str) -> u32 {
     let (group, number) = worker.rsplit_once('/').unwrap_or((worker, "0"));
     let of_group = group.trim_start_matches(|c: char| !c.is_ascii_digit());
     of_group.parse().or_else(|_| number.parse()).unwrap_or(0)
 }
 
-/// What a worker's pass moves: children of the mix differ.
+/// Returns the kind of op of a worker's pass: children of the mix differ.
 fn kind_of(worker: &WorkerMeasurement, pass: Pass) -> OpKind {
     match pass {
         Pass::Mix if worker.ops.contains_key(&OpKind::Write) => OpKind::Write,
@@ -287,7 +283,7 @@ impl Progress for IozoneProgress<'_> {
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         let Some(phase) = self.phase() else { return };
         if self.stop.signal().is_some_and(|signal| signal != StopSignal::Program) {
-            // What a signal cut short is no result.
+            // A test that a signal interrupted has no result.
             return;
         }
         if let Some(fault) = measured.faults.first() {
@@ -300,11 +296,11 @@ impl Progress for IozoneProgress<'_> {
             self.gather(phase, round(measured, phase));
         }
         if self.failure.is_none() {
-            let told = match self.settings.reports.histograms && phase.children > 0 {
+            let stored = match self.settings.reports.histograms && phase.children > 0 {
                 true => self.histograms(phase, measured),
                 false => Ok(()),
             };
-            if let Err(error) = told.and_then(|()| self.tell(phase)) {
+            if let Err(error) = stored.and_then(|()| self.print_complete(phase)) {
                 self.fail(TestFailure::Other(error.to_string()));
             }
         }

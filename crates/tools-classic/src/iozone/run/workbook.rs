@@ -1,4 +1,4 @@
-//! The workbook: a sheet a test with its numbers, a heat map and a chart, as spreadsheets have them.
+//! The workbook: a sheet per test with its numbers, a heat map and a chart.
 
 use plumb_chart::series_colour;
 use plumb_report::workbook::{
@@ -12,21 +12,21 @@ use plumb_tools_classic::iozone::print::throughput::ThroughputReport;
 use plumb_tools_classic::iozone::{IozoneSettings, Rate};
 use rust_xlsxwriter::{ChartType, ConditionalFormat3ColorScale, Format, FormatBorder};
 
-/// How sure the intervals of repeated rounds are.
+/// Confidence of the intervals of repeated rounds.
 const CONFIDENCE: f64 = 0.95;
 
-/// What goes into a workbook.
+/// The contents of a workbook.
 pub(crate) struct Sheets {
-    /// Of streams of their own.
+    /// Surfaces of single-process tests.
     pub surfaces: Vec<Surface>,
-    /// Of throughput tests.
     pub report: Option<ThroughputReport>,
 }
 
-/// A workbook as bytes.
+/// Returns a workbook as bytes.
 ///
 /// # Errors
-/// More cells than a sheet holds.
+///
+/// There are more cells than a sheet can hold.
 pub(super) fn write(
     settings: &IozoneSettings,
     command: &str,
@@ -60,11 +60,11 @@ pub(super) fn write(
 #[derive(Clone, Copy)]
 struct Unit<'a> {
     name: &'a str,
-    /// They are in units of 1024 bytes a second, and their chart is in MB/s.
+    /// Whether they are in units of 1024 bytes per second, and charted in MB/s.
     in_mb: bool,
 }
 
-/// Bytes of a kB of IOzone's, in MB.
+/// Bytes of IOzone's kB, in MB.
 const MB_OF_KB: f64 = 1024.0 / 1e6;
 
 fn plain() -> Format {
@@ -75,7 +75,7 @@ fn bold() -> Format {
     Format::new().set_bold()
 }
 
-/// Thousands are apart: rates have seven digits.
+/// With a thousands separator: rates have seven digits.
 fn whole() -> Format {
     Format::new().set_num_format(WHOLE)
 }
@@ -89,7 +89,7 @@ fn bold_whole() -> Format {
     whole().set_bold()
 }
 
-/// A size of IOzone's as people write it.
+/// Formats a size from IOzone for people.
 fn size_text(kb: u64) -> String {
     match kb {
         kb if kb > 0 && kb.is_multiple_of(1 << 20) => format!("{} GiB", kb >> 20),
@@ -98,7 +98,7 @@ fn size_text(kb: u64) -> String {
     }
 }
 
-/// The first row of numbers; above them the command, the unit and the record sizes.
+/// First row of numbers; above it are the command, the unit and the record sizes.
 const HEAD_ROW: u32 = 3;
 
 fn draw(
@@ -110,8 +110,8 @@ fn draw(
 ) -> Result<(), WorkbookError> {
     sheet.text(0, 0, &surface.title(), &bold())?;
     sheet.text(1, 0, command.trim_end(), &plain())?;
-    let says = format!("{}; the top row is record sizes in kB, the left column is file sizes in kB", unit.name);
-    sheet.text(2, 0, &says, &plain())?;
+    let legend = format!("{}; the top row is record sizes in kB, the left column is file sizes in kB", unit.name);
+    sheet.text(2, 0, &legend, &plain())?;
     for (column, record_kb) in (1u16..).zip(&surface.records_kb) {
         sheet.number(HEAD_ROW, column, *record_kb as f64, &bold_whole())?;
     }
@@ -160,7 +160,7 @@ fn draw(
     sheet.print(1, 0)
 }
 
-/// Writes the numbers of a surface. Returns their last row.
+/// Writes the numbers of a surface, and returns their last row.
 fn numbers(sheet: &mut Sheet<'_>, surface: &Surface, edges: Edges, last_column: u16) -> Result<u32, WorkbookError> {
     let mut before = None;
     let mut row = HEAD_ROW;
@@ -168,7 +168,7 @@ fn numbers(sheet: &mut Sheet<'_>, surface: &Surface, edges: Edges, last_column: 
         row += 1;
         let edge = edges.between(before, *file_kb);
         before = Some(*file_kb);
-        // A line above the first file that no cache holds.
+        // A line above the first file that exceeds the cache.
         let border = if edge.is_some() { FormatBorder::Thick } else { FormatBorder::None };
         sheet.number(row, 0, *file_kb as f64, &bold_whole().set_border_top(border))?;
         let format = if surface.is_cpu { tenths() } else { whole() }.set_border_top(border);
@@ -185,7 +185,6 @@ fn numbers(sheet: &mut Sheet<'_>, surface: &Surface, edges: Edges, last_column: 
     Ok(row)
 }
 
-/// A chart without series.
 fn empty_chart(kind: ChartType, title: &str, along: &str, unit: &str) -> SheetChart {
     let mut chart = SheetChart::new(kind, title, title, (900, 420));
     axis_title(chart.categories(), along);
@@ -196,7 +195,7 @@ fn empty_chart(kind: ChartType, title: &str, along: &str, unit: &str) -> SheetCh
     chart
 }
 
-/// Writes a table of rates with a head row. Returns its last row.
+/// Writes a table of rates with a header row, and returns its last row.
 fn rates(
     sheet: &mut Sheet<'_>,
     report: &ThroughputReport,
@@ -270,7 +269,7 @@ fn children_text(count: u32) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }
 
-/// Every round of every test, with the mean and its interval.
+/// Writes every round of every test, with the mean and its interval.
 fn rounds(
     sheet: &mut Sheet<'_>,
     settings: &IozoneSettings,
@@ -295,7 +294,7 @@ fn rounds(
         sheet.number(row, 2, record_kb, &if record_kb < 1.0 { tenths() } else { whole() })?;
         sheet.number(row, 3, f64::from(one.children.max(1)), &plain())?;
         sheet.number(row, 4, one.rate(settings.reports.rate), &whole())?;
-        // One round has no interval.
+        // A single round has no interval.
         if let Ok(interval) = estimate::sample(&rates).and_then(|estimate| estimate.interval(CONFIDENCE)) {
             sheet.number(row, 5, interval.lo, &whole())?;
             sheet.number(row, 6, interval.hi, &whole())?;
@@ -308,6 +307,6 @@ fn rounds(
     let last = heads.len() as u16 + u16::try_from(most).unwrap_or(u16::MAX - 16);
     sheet.widths(1, last, 13.0)?;
     sheet.freeze(2, 1)?;
-    // As many pages as it takes, each with its head.
+    // As many pages as needed, each with the header.
     sheet.print(0, 2)
 }

@@ -19,7 +19,6 @@ pub struct BufferOptions {
     pub many_buffers: bool,
 }
 
-/// Options about the data.
 #[derive(Default)]
 pub(super) struct ContentSeen {
     pub(super) duplicate: Option<u8>,
@@ -27,7 +26,7 @@ pub(super) struct ContentSeen {
     pub(super) diagnostic: bool,
 }
 
-/// Takes an option about buffers; `false` if it is not about them.
+/// Handles an option about buffers; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     let (buffers, messages) = (&mut settings.buffers, &mut settings.messages);
     match given.name {
@@ -55,7 +54,7 @@ pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given
         }
         "+a" => {
             seen.content.compress = Some(percent(given.word));
-            // The blank belongs to the line.
+            // The blank belongs to IOzone's line.
             messages.echo.push(format!("\tZero Percent {}\n ", percent(given.word)));
         }
         "+w" => {

@@ -19,7 +19,7 @@ pub struct CallOptions {
     pub aio: Option<(u32, bool)>,
     /// `-+A`: advice to the kernel about mappings.
     pub advice: Advice,
-    /// `-Z`: whether a page is written by a call before the file is written, mapped or not.
+    /// `-Z`: whether a page is written by a system call before the file is written, with or without mappings.
     pub mixes_io: bool,
     /// `-W`: whether files are locked.
     pub locks: bool,
@@ -27,7 +27,6 @@ pub struct CallOptions {
     pub record_locks: bool,
 }
 
-/// Options about system calls.
 #[derive(Default)]
 pub(super) struct CallsSeen {
     pub(super) mapped: bool,
@@ -36,7 +35,7 @@ pub(super) struct CallsSeen {
     pub(super) no_copies: bool,
 }
 
-/// Takes an option about system calls; `false` if it is not about them.
+/// Handles an option about system calls; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     let CallOptions { promise, read_promise, direct, aio, advice, mixes_io, locks, record_locks, .. } =
         &mut settings.calls;

@@ -4,7 +4,6 @@ use super::{Given, IozoneSettings, Seen};
 use crate::iozone::IozoneUsageError;
 use plumb_workload::Nanos;
 
-/// Most processes.
 const CHILDREN_MAX: i64 = 1024;
 
 /// The processes or threads of a throughput test.
@@ -20,11 +19,11 @@ pub struct ChildOptions {
     pub processors: u32,
     /// `-d`: time between the starts of two children.
     pub start_delay: Nanos,
-    /// Bounds of `-l` and `-u`, which are printed.
+    /// The printed limits of `-l` and `-u`.
     pub limits: Option<(u32, u32)>,
 }
 
-/// Numbers of processes or threads.
+/// The given numbers of processes or threads.
 #[derive(Default)]
 pub(super) struct ChildrenSeen {
     pub(super) counts: Vec<u32>,
@@ -34,7 +33,7 @@ pub(super) struct ChildrenSeen {
     pub(super) threads: bool,
 }
 
-/// Takes an option about processes or threads; `false` if it is not about them.
+/// Handles an option about processes or threads; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     let number = given.number();
     match given.name {
@@ -84,7 +83,7 @@ fn children(number: i64, code: u8) -> Result<u32, IozoneUsageError> {
     }
 }
 
-/// The error of `-U` in a throughput test.
+/// Returns the error of `-U` in a throughput test.
 pub(super) fn remounts(code: u8) -> IozoneUsageError {
     IozoneUsageError::say(code, "Can not run throughput tests with unmount & remounts.\n")
 }

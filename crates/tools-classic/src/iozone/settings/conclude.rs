@@ -1,4 +1,4 @@
-//! Checks and conclusions over all options: conflicts, and the sizes to run.
+//! Checks across all options: conflicts, and the sizes to run.
 
 use super::{IozoneSettings, RECORD_MAX_BYTES, Rate, Seen, TestMode, Trouble, WrittenContent};
 use crate::iozone::IozoneUsageError;
@@ -6,10 +6,10 @@ use crate::iozone::pass::Test;
 use crate::iozone::sweep::{CROSSOVER_KB, SizePoint, SizeSweep, SweepRange, steps};
 
 fn trouble(code: u8, message: &str) -> Option<Trouble> {
-    Some(Trouble { message: message.to_owned(), error: String::new(), code, behind_table: false })
+    Some(Trouble { message: message.to_owned(), error: String::new(), code, after_table_head: false })
 }
 
-/// What does not go together, in IOzone's order.
+/// Returns the first conflict, in IOzone's order.
 fn contradiction(settings: &IozoneSettings, seen: &Seen, auto: bool) -> Option<Trouble> {
     let telemetry = settings.telemetry.writes.is_some() || settings.telemetry.reads.is_some();
     if let (Some(least), Some(most)) = (seen.sizes.min_record, seen.sizes.max_record)
@@ -82,7 +82,7 @@ fn contradiction(settings: &IozoneSettings, seen: &Seen, auto: bool) -> Option<T
             "\n\tA mapping always uses the page cache; use -B or -I, not both.\n\n",
         ),
     ];
-    rules.into_iter().find(|(wrong, ..)| *wrong).and_then(|(_, code, message)| trouble(code, message))
+    rules.into_iter().find(|(applies, ..)| *applies).and_then(|(_, code, message)| trouble(code, message))
 }
 
 fn ascending(mut sizes: Vec<u64>) -> Vec<u64> {
@@ -105,7 +105,7 @@ pub(super) fn conclude(settings: &mut IozoneSettings, mut seen: Seen) -> Result<
         settings.calls.mapped = Some(seen.calls.mapped_sync);
     }
     if seen.content.duplicate.is_some() || seen.content.compress.is_some() {
-        // IOzone's duplicates are of data that can be halved, unless -+a says otherwise.
+        // IOzone's duplicates consist of data that can be halved, unless -+a says otherwise.
         settings.buffers.content = WrittenContent::Reducible {
             compress: seen.content.compress.unwrap_or(50),
             duplicate: seen.content.duplicate.unwrap_or(0),
@@ -150,13 +150,12 @@ pub(super) fn conclude(settings: &mut IozoneSettings, mut seen: Seen) -> Result<
     {
         let (record, file) = (point.record_bytes, point.file_kb);
         let message = format!("Error: record length {record} is greater than filesize {file} kB\n ");
-        let behind_table = matches!(settings.mode, TestMode::Single(_));
-        settings.messages.trouble = Some(Trouble { message, error: String::new(), code: 23, behind_table });
+        let after_table_head = matches!(settings.mode, TestMode::Single(_));
+        settings.messages.trouble = Some(Trouble { message, error: String::new(), code: 23, after_table_head });
     }
     Ok(())
 }
 
-/// The sizes of `-a`.
 fn sweep(settings: &mut IozoneSettings, seen: &Seen) -> SizeSweep {
     let (first_kb, last_kb) = match (seen.sizes.files_kb.first(), seen.sizes.files_kb.last()) {
         (Some(first), Some(last)) => (*first, *last),
@@ -179,38 +178,38 @@ fn sweep(settings: &mut IozoneSettings, seen: &Seen) -> SizeSweep {
     let smallest_kb = files_kb.first().copied().unwrap_or(0);
     if least > smallest_kb.saturating_mul(1024) && settings.messages.trouble.is_none() {
         let message = format!("Error: record length {least} is greater than filesize {smallest_kb} kB\n ");
-        settings.messages.trouble = Some(Trouble { message, error: String::new(), code: 23, behind_table: true });
+        settings.messages.trouble = Some(Trouble { message, error: String::new(), code: 23, after_table_head: true });
     }
-    let said = !seen.sizes.records.is_empty()
+    let has_records = !seen.sizes.records.is_empty()
         || seen.sizes.files_kb.len() == 1
         || seen.sizes.min_record.is_some()
         || seen.sizes.max_record.is_some();
-    let crossover_kb = (!said && !seen.sizes.no_crossover).then_some(CROSSOVER_KB);
+    let crossover_kb = (!has_records && !seen.sizes.no_crossover).then_some(CROSSOVER_KB);
     SizeSweep::new(&SweepRange { files_kb, records, crossover_kb })
 }
 
-/// Tests that IOzone skips silently.
+/// Records the tests that IOzone skips silently.
 fn silent(settings: &mut IozoneSettings, seen: &Seen) {
-    let mut said: Vec<String> =
+    let mut notes: Vec<String> =
         seen.missing.iter().map(|what| format!("{what} is not in Debian's IOzone 3.489")).collect();
     let included = |test| settings.tests.include.contains(&test);
     if !seen.children.throughput {
         if included(Test::Mix) {
-            said.push("-i 8 is a throughput test; add -t".to_owned());
+            notes.push("-i 8 is a throughput test; add -t".to_owned());
         }
         if !settings.tests.extended && (included(Test::Pwrite) || included(Test::Pread)) {
-            said.push("-i 9 and -i 10 need -E".to_owned());
+            notes.push("-i 9 and -i 10 need -E".to_owned());
         }
     }
     if seen.children.throughput && included(Test::RecordRewrite) {
-        said.push("-i 4 is not a throughput test".to_owned());
+        notes.push("-i 4 is not a throughput test".to_owned());
     }
-    if !said.is_empty() && !settings.strict {
-        settings.messages.notes.push(format!("not run: {}", said.join("; ")));
+    if !notes.is_empty() && !settings.strict {
+        settings.messages.notes.push(format!("not run: {}", notes.join("; ")));
     }
 }
 
-/// Telemetry is of the first two tests.
+/// Limits telemetry to the first two tests.
 fn telemetry_tests(settings: &mut IozoneSettings) {
     if settings.telemetry.writes.is_none() && settings.telemetry.reads.is_none() {
         return;

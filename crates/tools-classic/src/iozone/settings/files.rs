@@ -4,7 +4,7 @@ use super::children::remounts;
 use super::{Given, IozoneSettings, Seen, WrittenContent};
 use crate::iozone::IozoneUsageError;
 
-/// The files that tests read and write, and what stays of them.
+/// Files that tests read and write, and their fate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestFiles {
     /// `-f`: the file of a single-process test.
@@ -15,9 +15,9 @@ pub struct TestFiles {
     pub keep: bool,
     /// `-+N`: whether existing files keep their contents until they are overwritten.
     pub no_truncate: bool,
-    /// `-+E`: whether an existing file is read, and nothing is changed.
+    /// `-+E`: whether an existing file is read and nothing is changed.
     pub existing: bool,
-    /// `-+k`: whether the file size is that of all children together.
+    /// `-+k`: whether the file size is the total of all children.
     pub aggregate: bool,
     /// `-+V`, `-+L`: whether all children use one file.
     pub shared: bool,
@@ -25,14 +25,13 @@ pub struct TestFiles {
     pub remount: Option<String>,
 }
 
-/// Options that name files.
 #[derive(Default)]
 pub(super) struct FilesSeen {
     pub(super) one: bool,
     pub(super) named: bool,
 }
 
-/// Takes an option about files; `false` if it is not about them.
+/// Handles an option about files; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     match given.name {
         "f" => {

@@ -36,69 +36,59 @@ use plumb_workload::program::{Advice, OpenPromise};
 use sizes::SizesSeen;
 use take::Given;
 
-/// Largest record, bytes.
+/// Maximum record size in bytes.
 const RECORD_MAX_BYTES: u64 = 16 << 20;
 
-/// What is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TestMode {
-    /// One size.
     Single(SizePoint),
-    /// Many sizes.
     Auto(SizeSweep),
     /// Several processes or threads at once.
     Throughput {
-        /// How many, one after another.
+        /// Numbers of processes, in order of the runs.
         counts: Vec<u32>,
-        /// Of each; the file is that of all together with `-+k`.
+        /// Sizes for each process; with `-+k`, the file size is the total.
         point: SizePoint,
-        /// As threads.
         threads: bool,
     },
 }
 
-/// What rates are reported in.
+/// Unit of reported rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rate {
-    /// kB of 1024 bytes a second.
+    /// kB of 1024 bytes per second.
     #[default]
     Kb,
-    /// Operations a second.
     Ops,
-    /// Microseconds an operation.
+    /// Microseconds per operation.
     Usec,
 }
 
-/// What is written, and how much of it is checked.
+/// The written data, and the checked part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WrittenContent {
-    /// A word of this byte each page.
+    /// This byte in a word of each page.
     Pages(u8),
-    /// This byte everywhere.
+    /// This byte in the whole buffer.
     Whole(u8),
     /// Words that encode their offsets.
     Told,
-    /// Percentages of it that are duplicates and that are compressible.
-    Reducible {
-        /// Percent.
-        compress: u8,
-        /// Percent.
-        duplicate: u8,
-    },
-    /// What an existing file holds.
+    /// Data with percentages of compressible and of duplicate bytes.
+    Reducible { compress: u8, duplicate: u8 },
+    /// The contents of an existing file.
     Theirs,
 }
 
-/// What a command line means.
+/// The settings of a command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IozoneSettings {
     pub messages: Messages,
-    /// `--compat=strict`: whether output equals that of IOzone even where it is wrong.
+    /// `--compat=strict`: whether output equals that of IOzone even if it is wrong.
     pub strict: bool,
     pub reports: Reports,
     /// `--repeat`: number of runs.
     pub repeat: u32,
-    /// The sizes of one run.
+    /// The test mode with the sizes of one run.
     pub mode: TestMode,
     pub tests: TestSelection,
     pub files: TestFiles,
@@ -114,14 +104,11 @@ pub struct IozoneSettings {
 /// An error and the output before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// On standard output.
     pub message: String,
-    /// On standard error.
     pub error: String,
-    /// The exit code.
     pub code: u8,
-    /// The head of the table comes before it.
-    pub behind_table: bool,
+    /// Whether the table's header is printed before it.
+    pub after_table_head: bool,
 }
 
 impl IozoneSettings {
@@ -185,7 +172,7 @@ impl IozoneSettings {
                 truncates_mix: false,
             },
             buffers: BufferOptions {
-                // The byte that 3.489 writes; other versions write others.
+                // The byte that 3.489 writes; other versions write other bytes.
                 content: WrittenContent::Pages(0x5f),
                 cache_bytes: 1 << 20,
                 line_bytes: 32,
@@ -196,14 +183,14 @@ impl IozoneSettings {
                 compute: Nanos(0),
                 rest: Nanos(0),
                 burst: None,
-                says_compute: false,
+                has_compute: false,
                 records_per_second: None,
             },
             telemetry: TelemetryFiles { writes: None, reads: None },
         }
     }
 
-    /// The largest size of all files together, kB.
+    /// Returns the maximum total size of all files in kB.
     pub fn file_kb_max(&self) -> u64 {
         match &self.mode {
             TestMode::Single(point) => point.file_kb,
@@ -215,27 +202,26 @@ impl IozoneSettings {
         }
     }
 
-    /// Whether a test runs.
     pub fn includes(&self, test: Test) -> bool {
         !self.tests.selects || self.tests.include.contains(&test)
     }
 
-    /// The single-process tests with a column in the table.
+    /// Returns the single-process tests with a column in the table.
     pub fn table(&self) -> &'static [Test] {
         if self.tests.only_writes_and_reads {
             return &Test::ALL[..2];
         }
-        // IOzone has no streams and no positioned calls with mappings and async I/O.
+        // IOzone supports no streams and no positioned calls with mappings or async I/O.
         if self.calls.mapped.is_some() || self.calls.aio.is_some() { &Test::ALL[..6] } else { self.reported() }
     }
 
-    /// The tests with a report, which has 0 for those that `-A`, mappings and async I/O leave out.
+    /// Returns the tests with a report. It contains 0 for those that `-A`, mappings and async I/O skip.
     pub fn reported(&self) -> &'static [Test] {
         if self.tests.extended { Test::ALL } else { &Test::ALL[..9] }
     }
 }
 
-/// What is known only once all arguments are read.
+/// Facts that are complete only after all arguments have been read.
 #[derive(Default)]
 struct Seen {
     sizes: SizesSeen,

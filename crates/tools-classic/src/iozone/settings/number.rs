@@ -1,20 +1,20 @@
-//! Numbers of the command line.
+//! Numbers on the command line.
 
 use super::{IozoneSettings, RECORD_MAX_BYTES};
 use crate::iozone::IozoneUsageError;
 use crate::iozone::size::{size, whole};
 
 pub(super) fn bytes_of(settings: &mut IozoneSettings, name: &str, text: &str) -> i64 {
-    let said = size(text);
-    if settings.strict || said.taken_bytes == said.meant_bytes {
-        return said.taken_bytes;
+    let size_read = size(text);
+    if settings.strict || size_read.taken_bytes == size_read.meant_bytes {
+        return size_read.taken_bytes;
     }
     settings.messages.notes.push(format!(
         "-{name} {text} is read as {} kB; IOzone reads it as {} kB",
-        said.meant_bytes / 1024,
-        said.taken_bytes / 1024
+        size_read.meant_bytes / 1024,
+        size_read.taken_bytes / 1024
     ));
-    said.meant_bytes
+    size_read.meant_bytes
 }
 
 pub(super) fn record_max(bytes: u64) -> Result<(), IozoneUsageError> {

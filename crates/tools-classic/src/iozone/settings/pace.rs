@@ -11,7 +11,7 @@ pub struct PaceOptions {
     /// `-J`: computing time before each op.
     pub compute: Nanos,
     /// Whether `-J` was given.
-    pub says_compute: bool,
+    pub has_compute: bool,
     /// `-+q`: pause between tests.
     pub rest: Nanos,
     /// `-+b`: bytes of a burst, and the pause after it.
@@ -31,7 +31,7 @@ pub struct TimingOptions {
     pub compute_counts: bool,
 }
 
-/// Takes an option about pauses or timing; `false` if it is not about them.
+/// Handles an option about pauses or timing; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, _seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     let (pace, timing, messages) = (&mut settings.pace, &mut settings.timing, &mut settings.messages);
     let number = given.number();
@@ -46,7 +46,7 @@ pub(super) fn take(settings: &mut IozoneSettings, _seen: &mut Seen, given: &Give
         }
         "J" => {
             pace.compute = Nanos((number.max(0) as u64).saturating_mul(1_000_000));
-            pace.says_compute = true;
+            pace.has_compute = true;
         }
         "+b" => pace.burst = Some(burst(given.word)?),
         "+J" => {

@@ -6,11 +6,11 @@ use crate::iozone::IozoneUsageError;
 /// The order of the records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatternOptions {
-    /// `-j`: records from one record of the stride test to the next.
+    /// `-j`: distance between the records of the stride test, in records.
     pub stride: u64,
-    /// Sequential reads include extra reads elsewhere (`-K`).
+    /// Whether sequential reads include extra reads elsewhere (`-K`).
     pub disturbs: bool,
-    /// `-+p`, `-+K`: children of the mix that read; every other one by default.
+    /// `-+p`, `-+K`: children of the mix that read; by default every other one.
     pub mix_readers: Option<MixReaders>,
     /// `-+B`: whether the mix is sequential.
     pub mix_sequential: bool,
@@ -18,16 +18,15 @@ pub struct PatternOptions {
     pub truncates_mix: bool,
 }
 
-/// Which children of the mix read.
+/// The children of the mix that read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MixReaders {
-    /// Percentage of them.
+    /// A percentage of the children.
     Percent(u32),
-    /// This many.
     Count(u32),
 }
 
-/// Takes an option about the order of records; `false` if it is not about it.
+/// Handles an option about the order of records; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     let (pattern, messages) = (&mut settings.pattern, &mut settings.messages);
     match given.name {

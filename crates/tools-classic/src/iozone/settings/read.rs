@@ -1,4 +1,4 @@
-//! Reads the command line, option by option.
+//! Parses the command line, option by option.
 
 use super::conclude::conclude;
 use super::sizes::SizesSeen;
@@ -7,7 +7,7 @@ use super::{IozoneSettings, Seen};
 use crate::iozone::getopt::{ReadOption, Words};
 use crate::iozone::{Action, IozoneUsageError, Machine, help};
 
-/// What Plumb does not do, and why.
+/// Returns the reason why Plumb does not support an option, if so.
 fn refusal(name: &str) -> Option<&'static str> {
     Some(match name {
         "+m" | "+c" | "+s" | "+i" | "+h" => "cluster mode (-+m) is not supported yet; run it on each machine",
@@ -18,9 +18,10 @@ fn refusal(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Reads a command line without the program's name.
+/// Parses a command line without the program's name.
 ///
 /// # Errors
+///
 /// The error, with IOzone's exit code.
 pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, IozoneUsageError> {
     let mut settings = IozoneSettings::new();
@@ -33,16 +34,16 @@ pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Iozon
     }
     let mut seen = Seen { sizes: SizesSeen { times: 2, ..SizesSeen::default() }, ..Seen::default() };
     let mut parted = Words::new(&words);
-    while let Some(said) = parted.next()? {
-        if let Some(why) = refusal(said.name) {
+    while let Some(option) = parted.next()? {
+        if let Some(why) = refusal(option.name) {
             return Err(IozoneUsageError::refuse(2, why));
         }
-        match said.name {
+        match option.name {
             "h" => return Ok(Action::Print(help::text())),
             "v" => return Ok(Action::Print(help::version())),
-            "F" => named_files(&mut settings, &mut seen, &said, &mut parted)?,
-            "+R" => listed_files(&mut settings, &mut seen, &said, &mut parted, machine)?,
-            _ => take(&mut settings, &mut seen, &said, machine)?,
+            "F" => named_files(&mut settings, &mut seen, &option, &mut parted)?,
+            "+R" => listed_files(&mut settings, &mut seen, &option, &mut parted, machine)?,
+            _ => take(&mut settings, &mut seen, &option, machine)?,
         }
     }
     conclude(&mut settings, seen)?;
@@ -80,7 +81,7 @@ fn own_words(settings: &mut IozoneSettings, own: &[String], words: &[String]) ->
 fn named_files(
     settings: &mut IozoneSettings,
     seen: &mut Seen,
-    said: &ReadOption,
+    option: &ReadOption,
     parted: &mut Words,
 ) -> Result<(), IozoneUsageError> {
     seen.files.named = true;
@@ -91,7 +92,7 @@ fn named_files(
         return Err(IozoneUsageError::say(12, "invalid options: must specify -t N before -F\n"));
     }
     let wanted = most_children(seen) as usize;
-    settings.files.files = said.value.iter().cloned().collect();
+    settings.files.files = option.value.iter().cloned().collect();
     settings.files.files.extend(parted.take(wanted.saturating_sub(1)));
     if settings.files.files.len() < wanted {
         return Err(IozoneUsageError::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
@@ -99,17 +100,17 @@ fn named_files(
     Ok(())
 }
 
-/// As many names as there are children, from a file.
+/// Reads the names of the children's files from a file.
 fn listed_files(
     settings: &mut IozoneSettings,
     seen: &mut Seen,
-    said: &ReadOption,
+    option: &ReadOption,
     parted: &mut Words,
     machine: &mut dyn Machine,
 ) -> Result<(), IozoneUsageError> {
-    let path = said.value.as_deref().unwrap_or_default();
+    let path = option.value.as_deref().unwrap_or_default();
     let text = machine.file(path).map_err(|why| {
-        // It names the word that follows; Plumb adds the file and why.
+        // IOzone prints the word that follows; Plumb adds the file and the reason.
         let next = parted.take(1).pop().unwrap_or_else(|| "(null)".to_owned());
         IozoneUsageError {
             out: format!("Failed to stat the iozone input file: {next}\n"),

@@ -6,9 +6,9 @@ use crate::iozone::IozoneUsageError;
 /// Lines to print before the results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Messages {
-    /// Lines that are printed below the banner.
+    /// Lines below the banner.
     pub echo: Vec<String>,
-    /// Notes about deviations from what IOzone silently does; for standard error.
+    /// Notes for standard error, about IOzone's silent deviations.
     pub notes: Vec<String>,
     /// An error reported after the banner.
     pub trouble: Option<Trouble>,
@@ -21,7 +21,7 @@ impl Messages {
     }
 }
 
-/// Which reports are printed or written, and in which unit.
+/// The reports to print or write, and their unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reports {
     /// `-N`, `-O`: the unit of rates.
@@ -40,7 +40,7 @@ pub struct Reports {
     pub histograms: bool,
 }
 
-/// Takes an option about reports; `false` if it is not about them.
+/// Handles an option about reports; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     let (reports, messages) = (&mut settings.reports, &mut settings.messages);
     match given.name {
@@ -64,7 +64,7 @@ pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given
             messages.line("Excel chart generation enabled");
             reports.report = true;
         }
-        // It changes nothing that IOzone prints.
+        // The option does not affect IOzone's output.
         "+T" if settings.strict => {}
         "+T" => messages.notes.push("-+T prints nothing, as in IOzone; `plumb show last` has the times".to_owned()),
         "+u" => {

@@ -4,22 +4,21 @@ use super::{Given, IozoneSettings, Seen};
 use crate::iozone::IozoneUsageError;
 use crate::iozone::pass::Test;
 
-/// Which tests run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestSelection {
     /// Whether only the tests of `include` run.
     pub selects: bool,
-    /// `-i`: tests that were named.
+    /// `-i`: the named tests.
     pub include: Vec<Test>,
     /// `-E`: whether the extension tests run.
     pub extended: bool,
-    /// `-A`: whether the table has writes and reads only, in spite of `-i`.
+    /// `-A`: whether the table is limited to writes and reads, in spite of `-i`.
     pub only_writes_and_reads: bool,
     /// `-+n`: whether rewrites and rereads are left out.
     pub no_retest: bool,
 }
 
-/// Takes an option about tests; `false` if it is not about them.
+/// Handles an option about tests; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     match given.name {
         "E" => settings.tests.extended = true,
@@ -27,7 +26,7 @@ pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given
             settings.tests.selects = true;
             match (given.number().max(0), settings.strict) {
                 (number @ 0..=10, _) => settings.tests.include.push(Test::ALL[number as usize]),
-                // The binary that Debian builds has no calls for it, and does nothing.
+                // Debian's binary lacks the calls for it and does nothing.
                 (11, _) => seen.missing.push("-i 11 (pwritev)"),
                 (_, false) => seen.missing.push("-i 12 (preadv) and above"),
                 (_, true) => {

@@ -19,7 +19,7 @@ pub(super) struct SizesSeen {
     pub(super) no_crossover: bool,
 }
 
-/// Takes an option about sizes; `false` if it is not about them.
+/// Handles an option about sizes; returns `false` for any other option.
 pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given) -> Result<bool, IozoneUsageError> {
     match given.name {
         "a" => {

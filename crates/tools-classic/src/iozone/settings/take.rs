@@ -1,4 +1,4 @@
-//! Hands each option to the group that it belongs to.
+//! Dispatches each option to its group.
 
 use super::telemetry::telemetry;
 use super::{IozoneSettings, Seen, buffers, calls, children, files, pace, pattern, reports, selection, sizes};
@@ -14,7 +14,7 @@ pub(super) struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// The value as a number, as atoi(3) reads it.
+    /// Returns the value as a number, parsed like atoi(3).
     pub(super) fn number(&self) -> i64 {
         whole(self.word)
     }
@@ -37,10 +37,10 @@ const GROUPS: [TakeGroup; 9] = [
 pub(super) fn take(
     settings: &mut IozoneSettings,
     seen: &mut Seen,
-    said: &ReadOption,
+    option: &ReadOption,
     machine: &mut dyn Machine,
 ) -> Result<(), IozoneUsageError> {
-    let given = Given { name: said.name, word: said.value.as_deref().unwrap_or_default() };
+    let given = Given { name: option.name, word: option.value.as_deref().unwrap_or_default() };
     match given.name {
         "M" => settings.messages.echo.push(format!("\n\tMachine = {}\n", machine.uname().trim_end())),
         "X" => {

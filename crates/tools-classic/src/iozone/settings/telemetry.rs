@@ -8,16 +8,15 @@ use plumb_workload::{Bytes, Nanos};
 /// Records of a telemetry file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Telemetry {
-    /// Path as given.
     pub path: String,
     /// Records in the order of the file.
     pub records: Vec<ListedRecord>,
-    /// Whether its lines say how long to compute.
+    /// Whether its lines contain computing times.
     pub has_delays: bool,
 }
 
 impl Telemetry {
-    /// The end of what it reaches, kB.
+    /// Returns the end of its last record in kB.
     pub fn file_kb(&self) -> u64 {
         self.records.iter().map(|record| record.offset.0.saturating_add(record.length.0)).max().unwrap_or(0) / 1024
     }
@@ -32,7 +31,7 @@ pub struct TelemetryFiles {
     pub reads: Option<Telemetry>,
 }
 
-/// Lines of offset, size and perhaps the milliseconds to compute; `#` begins a remark.
+/// Parses lines of offset, size and an optional computing time in milliseconds; `#` begins a comment.
 pub(super) fn telemetry(path: &str, which: &str, machine: &mut dyn Machine) -> Result<Telemetry, IozoneUsageError> {
     let text = machine
         .file(path)

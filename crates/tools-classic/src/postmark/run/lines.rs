@@ -1,10 +1,10 @@
-//! Lines of standard input.
+//! Reads lines from standard input.
 
 use plumb_engine::signals::StopFlag;
 use plumb_text::bounded::{LINE_BYTES_MAX, TooLong};
 use std::io;
 
-/// What was read and not asked for yet.
+/// Bytes that were read but not returned yet.
 #[derive(Default)]
 pub(super) struct Typed {
     bytes: Vec<u8>,
@@ -12,9 +12,11 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    /// The next line, without its end; `None` behind the last, and on Ctrl-C, which the standard library would read over.
+    /// Returns the next line without its end; `None` at the end of the input, and on
+    /// Ctrl-C, which the standard library would ignore.
     ///
     /// # Errors
+    ///
     /// Standard input cannot be read, or has a line longer than [`LINE_BYTES_MAX`].
     pub(super) fn next(&mut self, stop: Option<StopFlag>) -> io::Result<Option<String>> {
         loop {

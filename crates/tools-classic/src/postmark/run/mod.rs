@@ -18,27 +18,26 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 
-/// Files of commands that load one another.
+/// Maximum nesting of command files that load one another.
 const DEPTH_MAX: usize = 100;
 
-/// A session: commands come from the file that is named, else from `.pmrc`, and then from standard input until `quit`. The
-/// code is 1 where a run failed.
+/// A session. Commands come from the named file or from `.pmrc`, and then from standard input until `quit`. The exit
+/// code is 1 if a run failed.
 pub struct Shell {
     language: Language,
     compat: Compat,
-    /// Where commands come from: the last is read first.
+    /// Sources of commands; the last one is read first.
     sources: Vec<Source>,
-    /// That times are told otherwise was said.
+    /// Whether the warning about different times has been printed.
     warned: Cell<bool>,
     end: Cell<End>,
 }
 
-/// Where commands come from.
 struct Source {
     lines: Lines,
-    /// What its last line asked for and is not done yet.
+    /// Pending actions of the last line.
     orders: VecDeque<Answer>,
-    /// Its end is the end of the session.
+    /// Whether its end ends the session.
     ends_all: bool,
 }
 
@@ -83,7 +82,7 @@ impl Dialect for Shell {
             end: Cell::new(End::Done),
         };
         output::print(BANNER);
-        // As the tool has it: of several files it takes none.
+        // As in PostMark, several files are ignored.
         let named = files.first().filter(|_| files.len() == 1);
         shell.configuration(named.map(|file| file.as_str()))?;
         Ok(shell)
@@ -117,17 +116,17 @@ impl Dialect for Shell {
         Ok(PostmarkProgress::new(&run.plan))
     }
 
-    /// All numbers of its terse report are in the last line.
+    /// The last line contains all numbers of its terse report.
     fn line_place(&self) -> LinePlace {
         LinePlace::BeforeReport
     }
 
     fn print<'a>(&'a self, run: &'a Run, listener: PostmarkProgress<'a>, ended: &RunEnded) -> Step<()> {
-        self.told(run, listener, ended)
+        self.print_report(run, listener, ended)
     }
 }
 
-/// What goes wrong is told on standard error.
+/// Prints an error on standard error.
 fn complain(what: impl std::fmt::Display) {
     error_line!("Error: {what}");
 }
@@ -137,7 +136,7 @@ impl Shell {
         let path = named.unwrap_or(CONFIGURATION);
         match plumb_text::bounded::read(path) {
             Ok(text) => self.file(path, &text, true)?,
-            // The tool says nothing, and waits for commands.
+            // PostMark prints nothing and waits for commands.
             Err(error)
                 if named.is_some() && (self.compat == Compat::Meant || error.kind() == ErrorKind::FileTooLarge) =>
             {
@@ -170,7 +169,7 @@ impl Shell {
         Ok(())
     }
 
-    /// The next order; the end of the session behind the last.
+    /// Returns the next action, or the end of the session after the last one.
     fn order(&mut self, stop: Option<StopFlag>) -> Step<Answer> {
         loop {
             let Some(source) = self.sources.last_mut() else { return Err(self.end.get().into()) };
@@ -192,7 +191,7 @@ impl Shell {
         }
     }
 
-    /// The end of a file that is loaded is the end of that file alone.
+    /// Ends the current source. The end of a loaded file ends only that file.
     fn quit(&mut self) -> Step<()> {
         match self.sources.pop() {
             Some(source) if !source.ends_all => Ok(()),
@@ -201,7 +200,7 @@ impl Shell {
     }
 }
 
-/// To the end of a file, or to standard output where there is none.
+/// Appends text to a file, or prints it without one.
 fn put(to: Option<&str>, text: &str) {
     let Some(path) = to else { return output::print(text) };
     if let Err(error) = OutputFile::named("run", path).append_all(text.as_bytes()) {
@@ -213,7 +212,7 @@ fn put(to: Option<&str>, text: &str) {
     }
 }
 
-/// A command of the shell, or a shell.
+/// Runs a shell command, or an interactive shell.
 fn shell(command: Option<&str>) {
     let status = match command {
         Some(command) => std::process::Command::new("sh").args(["-c", command]).status(),

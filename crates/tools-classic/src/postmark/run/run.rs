@@ -1,4 +1,4 @@
-//! One run, told as PostMark tells it.
+//! Runs PostMark once and prints its output.
 
 use super::{Shell, complain, put};
 use plumb_bench::{Progress, RunError, RunOutcome};
@@ -15,22 +15,22 @@ use plumb_tools_run::simulated;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How often dots are looked for, ns.
+/// Interval between checks for dots in nanoseconds.
 const LOOK_NS: u64 = 100_000_000;
 
-/// From this size of a file on, PostMark's own numbers overflow.
+/// From this file size on, PostMark's own numbers overflow.
 const OVERFLOW_BYTES: u32 = 1 << 30;
 
-/// A run that was asked for.
+/// A requested run.
 pub struct Run {
     pub(super) plan: Plan,
     form: ReportForm,
-    /// To the end of which file its report goes; to standard output where there is none.
+    /// File that the report is appended to; `None` for standard output.
     to: Option<String>,
 }
 
 impl Shell {
-    /// The run of the settings as they are; none where it cannot be made.
+    /// Returns the run of the current settings, or `None` if it is impossible.
     pub(super) fn run(&self, to: Option<String>) -> Step<Option<Run>> {
         let settings = &self.language.settings;
         if self.compat == Compat::Strict
@@ -55,8 +55,8 @@ impl Shell {
         Ok(Some(Run { plan, form: settings.report, to }))
     }
 
-    /// Prints the report of a run, or why there is none.
-    pub(super) fn told(&self, run: &Run, watching: PostmarkProgress<'_>, ended: &RunEnded) -> Step<()> {
+    /// Prints the report of a run, or the reason why there is none.
+    pub(super) fn print_report(&self, run: &Run, watching: PostmarkProgress<'_>, ended: &RunEnded) -> Step<()> {
         let PostmarkProgress { began, has_begun, remover, .. } = watching;
         let plan = &run.plan;
         let outcome = match &ended.result {
@@ -107,7 +107,7 @@ impl Shell {
     }
 }
 
-/// Where PostMark itself crashes: what it prints before, and the code that a shell sees.
+/// Emulates a crash of PostMark: prints its output before it, and returns the exit code that a shell sees.
 fn crash(settings: &PostmarkSettings) -> Result<Option<u8>, Stopped> {
     let (why, code) = if settings.high >= OVERFLOW_BYTES {
         complain("failed to allocate source file of size -2147483648");
@@ -122,8 +122,8 @@ fn crash(settings: &PostmarkSettings) -> Result<Option<u8>, Stopped> {
     Ok(Some(code))
 }
 
-/// Removes the files and subdirectories of a run that did not end: none of them was there before, or the run would have been
-/// refused.
+/// Removes the files and subdirectories of a run that did not complete. None of them existed before,
+/// or the run would have been refused.
 fn remove_what_is_left(plan: &Plan, remover: &Remover) {
     let paths = plan.run.paths();
     let (directories, files) = paths.split_at(plan.run.directory_count() as usize);
@@ -151,10 +151,10 @@ fn tell_faults(outcome: &RunOutcome) {
     }
 }
 
-/// Tells each part as it begins and ends, with a dot for each tenth of the transactions.
+/// Prints each part as it begins and ends, with a dot for each tenth of the transactions.
 pub struct PostmarkProgress<'a> {
     plan: &'a Plan,
-    /// Since 1970.
+    /// Time since 1970.
     began: Duration,
     dots: u64,
     has_begun: bool,
@@ -163,9 +163,8 @@ pub struct PostmarkProgress<'a> {
 }
 
 impl<'a> PostmarkProgress<'a> {
-    /// Looks on from now.
     pub(super) fn new(plan: &'a Plan) -> PostmarkProgress<'a> {
-        // In virtual time every run begins with a second.
+        // In virtual time, every run begins at a full second.
         let is_simulated =
             plan.run.locations.iter().any(|location| location.path.to_str().is_some_and(simulated::is_named));
         let began = match is_simulated {

@@ -13,24 +13,24 @@ use plumb_workload::backend::RwFlag;
 use plumb_workload::{Backend, Bytes, FileCall, SocketKind};
 use std::collections::BTreeMap;
 
-/// What matters of an engine before it runs.
+/// Properties of an engine that lowering needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Traits {
-    /// It has one op in flight, whatever the depth.
+    /// Keeps one op in flight, whatever the depth.
     pub one_at_a_time: bool,
-    /// Its files are no files of a disk, or it makes them itself: nothing is laid out, and they have no length yet.
+    /// Has no files on a disk, or creates them itself. Nothing is laid out, and no length is known yet.
     pub has_no_files: bool,
-    /// It does no I/O.
+    /// Does no I/O: `cpuio` and `exec`.
     pub does_no_io: bool,
-    /// It may write without tearing.
+    /// Can write atomically.
     pub writes_atomically: bool,
-    /// It can trim several ranges at once.
+    /// Can trim several ranges in one command.
     pub trims_ranges: bool,
-    /// Each op is a call on a whole file.
+    /// Each op is a call on a whole file, such as `stat`.
     pub calls_files: bool,
 }
 
-/// The traits of a fio engine; for engines that need libraries, taken from their documentation.
+/// Returns the traits of a fio engine. Those of engines that need libraries come from their documentation.
 pub(super) fn traits(engine: &str) -> Traits {
     let one_of = |engines: &[&str]| engines.contains(&engine);
     Traits {
@@ -113,16 +113,16 @@ pub(super) fn traits(engine: &str) -> Traits {
     }
 }
 
-/// The engine's name in the table.
+/// Returns the name of the job's engine as in the table.
 pub(super) fn name(job: &FioJob) -> &str {
-    let said = job.queue.ioengine.as_str();
-    match said.split_once(':') {
+    let engine = job.queue.ioengine.as_str();
+    match engine.split_once(':') {
         Some(("external", _)) => "external",
-        _ => engines::find(said).map_or(said, |spec| spec.name),
+        _ => engines::find(engine).map_or(engine, |spec| spec.name),
     }
 }
 
-/// Why the job cannot be run, or `None`.
+/// Returns the reason why the job cannot run, or `None`.
 pub(super) fn refusal(job: &FioJob) -> Option<String> {
     let why = match engines::find(name(job)).map(|spec| spec.support) {
         Some(Support::NotYet(why) | Support::Never(why)) => why,
@@ -132,7 +132,7 @@ pub(super) fn refusal(job: &FioJob) -> Option<String> {
     Some(why.trim_end_matches('.').to_owned())
 }
 
-/// The backend of a job. An engine that does no I/O has none of its own.
+/// Returns the backend of a job. An engine that does no I/O needs none.
 pub(super) fn backend(job: &FioJob, copy: u32) -> Backend {
     if refusal(job).is_some() {
         return foreign(job);
@@ -189,12 +189,12 @@ pub(super) fn backend(job: &FioJob, copy: u32) -> Backend {
         "e4defrag" => Backend::MoveExtents { donor: donor(job), in_place: options.defrag.in_place },
         "net" => socket(job, copy),
         "cpuio" | "exec" => Backend::Auto,
-        // A test holds every engine of the table that works against this list.
+        // A test checks this list against the working engines of the table.
         _ => foreign(job),
     }
 }
 
-/// The donor's path: in the job's directory, where it has one.
+/// Returns the donor's path, inside the job's directory if it has one.
 fn donor(job: &FioJob) -> String {
     let name = job.engine.defrag.donor.as_deref().unwrap_or_default();
     match job.files.names.directories.first() {
@@ -203,10 +203,10 @@ fn donor(job: &FioJob) -> String {
     }
 }
 
-/// Checks a job of an engine that has rules of its own, as fio does.
-pub(super) fn wrong_with_engine(job: &FioJob) -> Option<JobFault> {
+/// Checks a job of an engine with its own rules, as fio does.
+pub(super) fn engine_fault(job: &FioJob) -> Option<JobFault> {
     match name(job) {
-        "net" => wrong_with_socket(job),
+        "net" => socket_fault(job),
         "e4defrag" if job.engine.defrag.donor.as_deref().is_none_or(str::is_empty) => Some(JobFault::Needs {
             option: "ioengine=e4defrag",
             needs: "donorname",
@@ -230,7 +230,7 @@ fn socket(job: &FioJob, copy: u32) -> Backend {
     let net = &job.engine.net;
     let kind = net.transport;
     let connects = matches!(kind, SocketKind::Tcp | SocketKind::Tcp6 | SocketKind::Vsock);
-    // A socket of the file system is named by `filename`, and so, before `hostname` came, was a host.
+    // `filename` names a Unix socket. It named the host too before `hostname` was introduced.
     let host = net.hostname.clone().or_else(|| job.files.names.filenames.first().cloned());
     Backend::Socket {
         kind,
@@ -246,7 +246,7 @@ fn socket(job: &FioJob, copy: u32) -> Backend {
 }
 
 /// Checks a job of the engine net.
-fn wrong_with_socket(job: &FioJob) -> Option<JobFault> {
+fn socket_fault(job: &FioJob) -> Option<JobFault> {
     let net = &job.engine.net;
     if matches!(job.direction.rw.order, AccessOrder::Random { .. }) {
         let why = "a socket is sequential; use rw=read or rw=write";
@@ -263,7 +263,7 @@ fn wrong_with_socket(job: &FioJob) -> Option<JobFault> {
     }
 }
 
-/// An engine that Plumb does not run, with its own options as given.
+/// Returns a backend for an engine that Plumb does not run, with the engine's options as given.
 fn foreign(job: &FioJob) -> Backend {
     const OF_ZONES: [OptionName; 9] = [
         zones::ZONEMODE.name(),
@@ -279,12 +279,12 @@ fn foreign(job: &FioJob) -> Backend {
     let engine = name(job);
     let zoned = job.zones.mode == ZoneMode::Zoned;
     let mut options = BTreeMap::new();
-    for said in job.all_said() {
-        let option = said.option;
+    for given in job.all_said() {
+        let option = given.option;
         let of_engine = !option.engines.is_empty() && option.known_to(engine);
         let of_zones = zoned && OF_ZONES.iter().any(|name| name.as_str() == option.name);
-        if of_engine || of_zones || (MEM.is(option) && said.text.as_deref() == Some("cudamalloc")) {
-            options.insert(option.name.to_owned(), said.text.clone().unwrap_or_default());
+        if of_engine || of_zones || (MEM.is(option) && given.text.as_deref() == Some("cudamalloc")) {
+            options.insert(option.name.to_owned(), given.text.clone().unwrap_or_default());
         }
     }
     if engine == "external" {
@@ -293,7 +293,7 @@ fn foreign(job: &FioJob) -> Backend {
     Backend::Foreign { engine: engine.to_owned(), options }
 }
 
-/// The engine itself does not run here.
+/// Whether Plumb does not run the job's engine.
 pub(super) fn is_refused(job: &FioJob) -> bool {
     let support = engines::find(name(job)).map(|spec| spec.support);
     matches!(support, Some(Support::NotYet(_) | Support::Never(_)))

@@ -1,4 +1,4 @@
-//! One copy of a job, with everything known about it during lowering.
+//! A copy of a job, with everything that lowering knows about it.
 
 use super::backend::{self, Traits};
 use super::error::JobFault;
@@ -18,33 +18,31 @@ use plumb_workload::files::Names;
 #[derive(Debug)]
 pub(super) struct JobClone<'a> {
     pub job: &'a FioJob,
-    /// Which copy, from 0.
+    /// Index of the copy, from 0.
     pub number: u32,
-    /// Among all copies of all jobs, from 1.
+    /// Index among all copies of all jobs, from 1.
     pub thread_number: u32,
     pub seed: u64,
-    /// How ambiguous words are read.
+    /// The reading of ambiguous values.
     pub compat: Compat,
-    /// Single ops are wanted, whatever the job itself says.
+    /// Whether to record single ops, even if the job itself does not ask for it.
     pub logs_ops: bool,
     pub engine: Traits,
-    /// Why its engine cannot be asked.
+    /// Reason why its engine is refused.
     pub refusal: Option<String>,
     pub names: Names,
-    /// What it repeats, where its ops come from a recording.
+    /// Recording that the copy replays, if any.
     pub recorded: Option<Recorded>,
-    /// Where verify states are kept.
+    /// Directory for verify states.
     pub aux_path: Option<&'a str>,
-    /// What was put in or changed, for the plan.
+    /// Values that lowering added or changed, for the plan.
     pub fixes: Vec<PlanLine>,
-    /// Warnings.
     pub warnings: Vec<String>,
-    /// The problem.
-    pub wrongs: Vec<JobFault>,
+    pub faults: Vec<JobFault>,
 }
 
 impl JobClone<'_> {
-    /// A change that one option implies for another.
+    /// Records a value that one option implies for another.
     pub(super) fn fix(&mut self, text: impl Into<String>) {
         let line = PlanLine::new("note", text);
         if !self.fixes.contains(&line) {
@@ -52,17 +50,17 @@ impl JobClone<'_> {
         }
     }
 
-    pub(super) fn wrong(&mut self, wrong: JobFault) {
-        self.wrongs.push(wrong);
+    pub(super) fn refuse(&mut self, fault: JobFault) {
+        self.faults.push(fault);
     }
 
     pub(super) fn unsupported(&mut self, option: impl Into<String>, why: impl Into<String>) {
-        self.wrong(JobFault::Unsupported { option: option.into(), why: why.into() });
+        self.refuse(JobFault::Unsupported { option: option.into(), why: why.into() });
     }
 
-    /// Whether an option was said, of the job or for all.
-    pub(super) fn is_said<S: Setter>(&self, row: &Row<S>) -> bool {
-        self.job.is_said(row)
+    /// Whether a global section or the job gives the option.
+    pub(super) fn is_given<S: Setter>(&self, row: &Row<S>) -> bool {
+        self.job.is_given(row)
     }
 
     pub(super) fn reads(&self) -> bool {
@@ -90,7 +88,7 @@ impl JobClone<'_> {
         matches!(self.job.direction.rw.order, AccessOrder::Random { .. })
     }
 
-    /// Its ops come from a recording.
+    /// Whether the ops come from a recording.
     pub(super) fn replays(&self) -> bool {
         self.job.replay.read_iolog.is_some() || self.job.replay.merge_file.is_some()
     }
@@ -103,7 +101,7 @@ impl JobClone<'_> {
         self.job.zones.mode == ZoneMode::Zoned
     }
 
-    /// The smallest op of any kind; what fio rounds by.
+    /// Returns the smallest size of any op, to which fio rounds.
     pub(crate) fn min_block(&self) -> u64 {
         let sizes = self.job.direction.sizes();
         [&sizes.read, &sizes.write, &sizes.trim].map(facts::smallest).into_iter().min().unwrap_or(1).max(1)
@@ -116,14 +114,14 @@ impl JobClone<'_> {
         }
     }
 
-    /// Random blocks may come again: as said, or because nothing can be remembered of such draws.
+    /// Whether random blocks may repeat: by option, or because the distribution cannot be tracked.
     pub(crate) fn forgets_blocks(&self) -> bool {
         let work = &self.job.direction;
         let as_said = work.random.norandommap || work.steady_state.is_on;
         as_said || work.random.distribution != RandomDistribution::Uniform || self.has_own_alignment()
     }
 
-    /// Random offsets are aligned otherwise than to the smallest block.
+    /// Whether random offsets have an alignment other than the smallest block.
     pub(crate) fn has_own_alignment(&self) -> bool {
         let work = &self.job.direction;
         let sizes = work.sizes();
@@ -135,14 +133,14 @@ impl JobClone<'_> {
                 || differs(work.blocks.ba.trim, &sizes.trim))
     }
 
-    /// Ops in flight at most.
+    /// Returns the maximum number of ops in flight.
     pub(super) fn depth(&self) -> u32 {
-        // The engine gathers neighbours up to the depth and does one call at a time.
+        // The engine merges adjacent ops up to the depth, but makes one call at a time.
         let gathers = backend::name(self.job) == "vsync";
         if gathers || !self.engine.one_at_a_time { self.job.queue.iodepth.max(1) } else { 1 }
     }
 
-    /// Its rate is kept at random.
+    /// Whether the rate follows a Poisson process.
     pub(super) fn is_poisson(&self) -> bool {
         self.job.pace.rate.process == Arrival::Poisson
     }

@@ -1,103 +1,73 @@
-//! Why jobs cannot be lowered.
+//! Errors from lowering jobs.
 
 use crate::fio::error::WordLocation;
 use crate::fio::job::FioJob;
 use crate::fio::options::OptionName;
 
-/// Why one job cannot be lowered.
+/// An error from lowering one job.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{place}: {name}: {wrong}")]
+#[error("{place}: {name}: {fault}")]
 pub struct LowerError {
-    /// The job's name.
     pub name: String,
-    /// Where it begins.
     pub place: WordLocation,
-    /// The problem.
-    pub wrong: JobFault,
+    pub fault: JobFault,
 }
 
 /// A problem with a job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobFault {
-    /// It waits for itself.
     #[error("wait_for={0}: a job cannot wait for itself; name an earlier job")]
     WaitsForItself(String),
-    /// It waits for a job that does not exist.
+    /// `wait_for` names a job that does not exist.
     #[error("wait_for={0}: no earlier job has this name; move this job below the one it waits for")]
-    WaitsForNobody(String),
-    /// It waits for one of several.
+    WaitsForUnknown(String),
+    /// `wait_for` names several jobs.
     #[error("wait_for={0}: several earlier jobs have this name; give each a different name")]
     WaitsForSeveral(String),
-    /// Its files have no known size.
+    /// The size of the job's files is unknown.
     #[error("the size of its files is unknown; set `size` or `filesize`, or name existing files")]
     NoSize,
-    /// It is smaller than one op.
+    /// `size` is less than one block.
     #[error("size={size} is smaller than one block of {block} bytes; increase `size` or reduce `bs`")]
-    SizeBelowBlock {
-        /// The size.
-        size: u64,
-        /// The smallest block.
-        block: u64,
-    },
-    /// It begins beyond the end.
+    SizeBelowBlock { size: u64, block: u64 },
+    /// The offset is beyond the end of the file.
     #[error("offset={offset} is beyond the end of `{path}` ({length} bytes); reduce the offset or enlarge the file")]
-    OffsetBehindEnd {
-        /// Where it begins.
-        offset: u64,
-        /// The file.
-        path: String,
-        /// Its end.
-        length: u64,
-    },
-    /// Two options contradict each other.
+    OffsetBeyondEnd { offset: u64, path: String, length: u64 },
+    /// Two options that contradict each other.
     #[error("`{first}` and `{second}` cannot be combined: {why}")]
     Contradiction {
-        /// One.
         first: &'static str,
-        /// The other.
         second: &'static str,
-        /// Why, and what to do.
+        /// The reason, and how to resolve it.
         why: &'static str,
     },
-    /// An option needs another.
     #[error("`{option}` needs `{needs}`: {why}")]
-    Needs {
-        /// The option.
-        option: &'static str,
-        /// What it needs.
-        needs: &'static str,
-        /// Why.
-        why: &'static str,
-    },
-    /// An option asks for something Plumb cannot do.
+    Needs { option: &'static str, needs: &'static str, why: &'static str },
+    /// An option that Plumb cannot honour.
     #[error("`{option}` is not possible: {why}")]
     Unsupported {
-        /// The option.
         option: String,
-        /// Why, and the way out.
+        /// The reason, and an alternative.
         why: String,
     },
-    /// A count is larger than a run can hold.
+    /// A count above the limit of a run.
     #[error("{option}: {count} {of} are too many; use at most {most}")]
     TooMany {
-        /// The option that says it.
+        /// The option that sets the count.
         option: OptionName,
-        /// How many.
         count: u64,
-        /// Of what.
         of: &'static str,
-        /// How many there may be.
+        /// The limit.
         most: u64,
     },
-    /// A count leaves nothing to do. fio 3.42 fails for the first and measures nothing for the second.
+    /// A count that leaves nothing to do. fio 3.42 fails for the first and measures nothing for the second.
     #[error("{option}=0: there are no {what}, so nothing would run; use at least 1, or remove the job")]
     None {
-        /// The option that says it.
+        /// The option that sets the count.
         option: OptionName,
-        /// The things of which there are none, in the plural.
+        /// Plural noun for the counted things.
         what: &'static str,
     },
-    /// The run is read-only.
     #[error("the job writes or trims, which --readonly forbids")]
     ReadOnly,
     /// The resulting workload is invalid.
@@ -106,16 +76,16 @@ pub enum JobFault {
 }
 
 impl LowerError {
-    /// A job's error, at the option that it is about where that is known, else where the job begins.
-    pub(super) fn of(job: &FioJob, wrong: JobFault) -> LowerError {
-        let said = match wrong {
+    /// Returns a job's error at the option that caused it, or at the start of the job if that is unknown.
+    pub(super) fn of(job: &FioJob, fault: JobFault) -> LowerError {
+        let given = match fault {
             JobFault::TooMany { option, .. } | JobFault::None { option, .. } => {
-                job.all_said().rfind(|said| said.option.name == option.as_str())
+                job.all_said().rfind(|given| given.option.name == option.as_str())
             }
             _ => None,
         };
-        let place = said.map_or(&job.place, |said| &said.place).clone();
-        LowerError { name: job.name.clone(), place, wrong }
+        let place = given.map_or(&job.place, |given| &given.place).clone();
+        LowerError { name: job.name.clone(), place, fault }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Facts about a job that several modules of lowering need: sizes of its ops, parts of its files, what it replays, and
-//! the lines of its plan.
+//! Facts about a job that several lowering modules need: op sizes, file ranges, its
+//! recording, and the lines of its plan.
 
 use super::places::{RecordedFile, RecordedFiles};
 use crate::fio::job::FioJob;
@@ -10,7 +10,7 @@ use plumb_workload::blocks::ByKind;
 use plumb_workload::blocks::fio::FileRange;
 use plumb_workload::blocks::trace::Waits;
 
-/// The smallest op of one kind.
+/// Returns the smallest op of one kind.
 pub(super) fn smallest(sizes: &KindSizes) -> u64 {
     match sizes {
         KindSizes::Fixed(bytes) => *bytes,
@@ -34,7 +34,7 @@ pub(super) fn smallest_of_all(work: &DirectionOptions) -> u64 {
     [&sizes.read, &sizes.write, &sizes.trim].map(smallest).into_iter().min().unwrap_or(1).max(1)
 }
 
-/// Sizes of ops that say what a job does: `4KiB`, or `4KiB to 64KiB`.
+/// Formats the range of op sizes: `4KiB`, or `4KiB to 64KiB`.
 pub(super) fn span(sizes: &PerDirection<KindSizes>, kind: ByKind<bool>) -> String {
     let mut parts: Vec<String> = Vec::new();
     for (moves, sizes) in [(kind.read, &sizes.read), (kind.write, &sizes.write), (kind.trim, &sizes.trim)] {
@@ -49,43 +49,41 @@ pub(super) fn span(sizes: &PerDirection<KindSizes>, kind: ByKind<bool>) -> Strin
     parts.join(" or ")
 }
 
-/// Limits a number of ops to what a workload file can hold: the integers of TOML are signed. No job lives to do as many.
+/// Limits a number of ops to the largest integer of a workload file: TOML integers are signed. No real job reaches it.
 pub(super) fn ops_limit(ops: Option<u64>) -> Option<u64> {
     ops.map(|ops| ops.min(i64::MAX as u64))
 }
 
-/// From a dialect's three to the workload's.
+/// Converts the dialect's three directions to the workload's.
 pub(super) fn by_kind<T>(each: PerDirection<T>) -> ByKind<T> {
     ByKind { read: each.read, write: each.write, trim: each.trim }
 }
 
-/// What a job's files are.
+/// Lengths and ranges of a job's files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Layout {
-    /// The length that each file must have; empty if nothing is laid out.
+    /// Required length of each file; empty if nothing is laid out.
     pub lengths: Vec<Bytes>,
-    /// The part of each that is used.
+    /// Range of each file that the job uses.
     pub ranges: Vec<FileRange>,
-    /// Bytes to move in one loop, where that is not what the ranges hold.
+    /// Bytes to transfer per loop, if that differs from the size of the ranges.
     pub io_bytes: Option<Bytes>,
-    /// What the ranges hold together.
+    /// Total size of the ranges.
     pub bytes: u64,
-    /// Files that are laid out now.
+    /// Number of files to lay out.
     pub fresh: usize,
 }
 
-/// What a copy of a job repeats.
+/// The recording that a copy of a job replays.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Recorded {
-    /// What the engine reads.
     pub path: String,
-    /// How its times are used.
+    /// The treatment of recorded times.
     pub waits: Waits,
-    /// What it touches.
     pub files: RecordedFiles,
 }
 
-/// Kinds of op that a replay has.
+/// Returns the kinds of op that a replay contains.
 pub(super) fn moves(job: &FioJob, recorded: &Recorded) -> ByKind<bool> {
     let has = |count: fn(&RecordedFile) -> u64| recorded.files.files.iter().any(|file| count(file) > 0);
     let skips = |kind: &str| job.replay.skip.contains(&kind);
@@ -96,12 +94,11 @@ pub(super) fn moves(job: &FioJob, recorded: &Recorded) -> ByKind<bool> {
     }
 }
 
-/// One fact of a plan.
+/// A line of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLine {
-    /// What it is about, in a word.
+    /// The subject, in a word.
     pub about: &'static str,
-    /// The fact.
     pub text: String,
 }
 

@@ -1,14 +1,14 @@
-//! Files as they will be when a job looks at them. fio lays out the files of one job after the other before it starts the
-//! first, so that a job finds what those before it have laid out.
+//! Files as a job will find them. fio lays out the files of all jobs, one job after another, before it starts the first
+//! job. So a job finds the files of the jobs before it at their full length.
 
 use super::places::{AskedRecording, Found, Places, RecordedFiles};
 use plumb_tools::FileError;
 use std::collections::BTreeMap;
 
-/// Lengths of the files that earlier jobs lay out, by path.
+/// Lengths by path of the files that earlier jobs lay out.
 pub(super) type LaidOut = BTreeMap<String, u64>;
 
-/// The system as the next job finds it.
+/// The system as the next job will find it.
 pub(super) struct Foreseen<'a> {
     pub(super) places: &'a mut dyn Places,
     pub(super) laid_out: &'a LaidOut,

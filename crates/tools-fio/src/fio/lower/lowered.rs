@@ -4,63 +4,63 @@ use super::plan::PlannedJob;
 use plumb_workload::files::Names;
 use plumb_workload::{Companion, Start, WorkerGroup, Workload};
 
-/// What `randrepeat=0` asks for: a number that differs from run to run.
+/// A seed that differs from run to run, for `randrepeat=0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entropy(pub u64);
 
 /// fio's jobs as a workload.
 #[derive(Debug, Clone)]
 pub struct Lowered {
-    /// What is to be done; a phase for each run of jobs without a stonewall between.
+    /// The work: one phase for each sequence of jobs without a stonewall between them.
     pub workload: Workload,
-    /// Each copy of each job, in the order of its thread number.
+    /// All copies of all jobs, by thread number.
     pub jobs: Vec<LoweredJob>,
-    /// The plan of each, in the same order.
+    /// The plan of each copy, in the same order.
     pub plan: Vec<PlannedJob>,
-    /// Warnings, or was changed in a way that changes what is done.
+    /// Warnings, including changes that lowering made to the work.
     pub warnings: Vec<String>,
-    /// Jobs that cannot be run here.
+    /// Jobs that Plumb cannot run.
     pub unrunnable: Vec<Unrunnable>,
 }
 
 /// One copy of a job of fio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoweredJob {
-    /// Its job, in [`Fio::jobs`].
+    /// Index in [`Fio::jobs`].
     pub job: usize,
-    /// Which copy, from 0: fio's number of the sub-job. fio makes the copies of a job in the order 0, N−1, N−2, … 1.
+    /// Index of the copy, from 0: fio's subjob number. fio creates the copies of a job in the order 0, N−1, N−2, … 1.
     pub copy: u32,
     /// fio's thread number: from 1, over all copies of all jobs. Log names and random streams depend on it.
     pub thread_number: u32,
-    /// fio's group of reporting, from 0.
+    /// fio's reporting group, from 0.
     pub group_id: u32,
-    /// Its phase, in [`Workload::phase`].
+    /// Index in [`Workload::phase`].
     pub phase: usize,
-    /// What it became in that phase.
+    /// The group or companion that represents it in the phase.
     pub member: PhaseMember,
-    /// The name of that group or companion, unique in the workload.
+    /// Name of that group or companion, unique in the workload.
     pub group_name: String,
-    /// The name of the target, where it does I/O.
+    /// Name of the target; `None` for a job that does no I/O.
     pub target: Option<String>,
-    /// Files that are missing or shorter than it asks for.
+    /// Files that are missing or shorter than needed.
     pub fresh_files: usize,
-    /// The names of its files, even if they are not used (`ioengine=null`).
+    /// Names of its files, even if they are not used (`ioengine=null`).
     pub names: Names,
-    /// The seed of its random choices.
+    /// Seed of its random streams.
     pub seed: u64,
 }
 
-/// What a copy of a job is in its phase.
+/// The role of a job's copy in its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseMember {
-    /// A group of one worker, in the phase's `workers`.
+    /// Index of a group with one worker, in the phase's `workers`.
     Workers(usize),
-    /// One of the phase's `companions`: its engine does no I/O.
+    /// Index in the phase's `companions`: the engine does no I/O.
     Companion(usize),
 }
 
 impl LoweredJob {
-    /// Its group of workers; `None` for a companion.
+    /// Returns its worker group, or `None` for a companion.
     pub fn group<'a>(&self, workload: &'a Workload) -> Option<&'a WorkerGroup> {
         match self.member {
             PhaseMember::Workers(at) => workload.phase[self.phase].workers.get(at),
@@ -68,7 +68,7 @@ impl LoweredJob {
         }
     }
 
-    /// The companion that it is; `None` where it does I/O.
+    /// Returns its companion, or `None` if the job does I/O.
     pub fn companion<'a>(&self, workload: &'a Workload) -> Option<&'a Companion> {
         match self.member {
             PhaseMember::Workers(_) => None,
@@ -76,20 +76,18 @@ impl LoweredJob {
         }
     }
 
-    /// When it starts.
     pub fn start<'a>(&self, workload: &'a Workload) -> Option<&'a Start> {
         let of_companion = || self.companion(workload).map(|companion| &companion.start);
         self.group(workload).map(|group| &group.start).or_else(of_companion)
     }
 }
 
-/// A job that cannot be run here.
+/// A job that Plumb cannot run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unrunnable {
-    /// Its job, in [`Fio::jobs`].
+    /// Index in [`Fio::jobs`].
     pub job: usize,
-    /// The engine, or the option.
+    /// The engine or option that prevents it.
     pub what: String,
-    /// Why not.
     pub why: String,
 }

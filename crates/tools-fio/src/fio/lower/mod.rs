@@ -1,9 +1,11 @@
-//! Lowers fio's jobs to a workload: makes copies, resolves groups, waits and sizes, and applies what one option implies
-//! for another, as fio 3.42 does before a job starts.
+//! Lowers fio's jobs to a workload.
 //!
-//! [`lower`] is pure except for [`Places`]. What fio checks at its start is an error here; what it would find while
-//! running (a missing file) is left to the run. A job of an unsupported engine is lowered to a
-//! [`Foreign`](plumb_workload::Backend::Foreign) backend and listed in [`Lowered::unrunnable`].
+//! Lowering makes copies, resolves groups, waits and sizes, and applies the values that one option implies for another,
+//! as fio 3.42 does before a job starts.
+//!
+//! [`lower`] is pure except for [`Places`]. A condition that fio checks at startup is an error here. A condition that
+//! fio finds at run time (a missing file) is left to the run. A job of an unsupported engine becomes a
+//! [`Foreign`](plumb_workload::Backend::Foreign) backend, listed in [`Lowered::unrunnable`].
 
 mod backend;
 mod clone;
@@ -35,13 +37,13 @@ use plumb_workload::{Problem, Workload};
 pub use random::stream_seeds;
 pub use replay::{Merge, merges};
 
-/// Whether an engine has one op in flight whatever `iodepth` says.
+/// Whether an engine keeps one op in flight, whatever `iodepth` says.
 pub fn has_one_op_in_flight(engine: &str) -> bool {
     backend::traits(engine).one_at_a_time
 }
 
-/// Finds what of a workload cannot run: `plumb_workload_text::validate::validate`. It is a parameter so that a changed
-/// message rebuilds neither this crate nor what needs it.
+/// Validates a workload: `plumb_workload_text::validate::validate`. It is a parameter so that a changed message
+/// rebuilds neither this crate nor its dependents.
 pub type Check = fn(&Workload) -> Vec<Problem>;
 
 /// Lowers all jobs, and checks the workload that they make.

@@ -1,4 +1,4 @@
-//! Names of files, and labels.
+//! Names of files, and labels of groups and targets.
 
 use super::error::JobFault;
 use super::places::{Found, Places};
@@ -9,29 +9,29 @@ use plumb_workload::files::Names;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Names of the files of one copy of a job.
+/// Returns the file names of one copy of a job.
 pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
     let NameOptions { filenames, directories, filename_format, unique_filename, opendirs, .. } = &job.files.names;
     let nrfiles = job.files.nrfiles;
-    let mut said: Vec<String> = filenames.iter().map(|name| in_directory(directories.first(), name)).collect();
+    let mut given: Vec<String> = filenames.iter().map(|name| in_directory(directories.first(), name)).collect();
     for directory in opendirs {
-        said.extend(places.files_below(directory));
+        given.extend(places.files_below(directory));
     }
     if !filenames.is_empty() || !opendirs.is_empty() {
-        return Names::Said(said.into_iter().map(PathBuf::from).collect());
+        return Names::Said(given.into_iter().map(PathBuf::from).collect());
     }
     let directory = directory(job, copy);
-    // A job that is named like a device works on it.
+    // A job named like a device works on that device.
     if nrfiles == 1 && !matches!(places.look(&job.section.name), Found::Absent | Found::Regular { .. }) {
         return Names::Said(vec![PathBuf::from(in_directory(directory, &job.section.name))]);
     }
     let client = places.client().unwrap_or_default();
-    // As fio does for jobs of other hosts, where the directory may be shared.
+    // fio adds the client's name for jobs of other hosts, because they may share the directory.
     let is_prefixed = !client.is_empty() && directory.is_some() && *unique_filename;
     let prefix = if is_prefixed { format!("{client}.") } else { String::new() };
     let made = |number: &str| generated(filename_format, &job.section.name, copy, (number, &client));
     let name = |number: &str| in_directory(directory, &format!("{prefix}{}", made(number)));
-    // Braces in a job's own name would be read as the place of a number.
+    // Braces in a job's own name would be read as a placeholder for a number.
     let (path, has_one_place) = match nrfiles {
         1 => (name("0"), !name("0").contains("{}")),
         _ => (name("{}"), name("{}").matches("{}").count() == 1),
@@ -44,7 +44,7 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
     Names::Said((0..nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
 }
 
-/// Returns the directory of `directory=` for the names of a copy.
+/// Returns the directory of `directory=` for a copy.
 fn directory(job: &FioJob, copy: u32) -> Option<&String> {
     let directories = &job.files.names.directories;
     match directories.len() {
@@ -53,8 +53,8 @@ fn directory(job: &FioJob, copy: u32) -> Option<&String> {
     }
 }
 
-/// Counts that leave the job without copies or files.
-pub(super) fn of_nothing(job: &FioJob) -> Option<JobFault> {
+/// Checks for counts that leave the job without copies or files.
+pub(super) fn empty_count(job: &FioJob) -> Option<JobFault> {
     let files = &job.files;
     if job.identity.numjobs == 0 {
         return Some(JobFault::None { option: NUMJOBS.name(), what: "copies of the job" });
@@ -63,8 +63,8 @@ pub(super) fn of_nothing(job: &FioJob) -> Option<JobFault> {
     has_none.then_some(JobFault::None { option: NRFILES.name(), what: "files" })
 }
 
-/// The directory below which fio makes the directories of its files: `directory=`, which must be there, or the working
-/// directory. `None` where all are there. Source: `create_work_dirs` in fio's `filesetup.c`.
+/// Returns the directory below which fio creates the directories of its files: `directory=`, which must exist, or the
+/// working directory. Returns `None` if all directories exist. Source: `create_work_dirs` in fio's `filesetup.c`.
 pub(super) fn makes_below(job: &FioJob, copy: u32, names: &Names, places: &mut dyn Places) -> Option<PathBuf> {
     let files = &job.files;
     let directory =
@@ -82,7 +82,7 @@ pub(super) fn makes_below(job: &FioJob, copy: u32, names: &Names, places: &mut d
     any_missing.then_some(base)
 }
 
-/// The two are joined as they are: an absolute name below a directory stays below it.
+/// Joins the two as plain text: an absolute name below a directory stays below it.
 fn in_directory(directory: Option<&String>, name: &str) -> String {
     match directory {
         Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
@@ -90,14 +90,14 @@ fn in_directory(directory: Option<&String>, name: &str) -> String {
     }
 }
 
-/// Returns `true` if the user typed the whole name: a `filename_format` without `$jobnum` and `$filenum` consists of
+/// Returns `true` if the user typed the whole name. A `filename_format` without `$jobnum` and `$filenum` consists of
 /// text, the job's name, which the user typed as well, and the client. It names one file per job.
 fn is_typed(format: &str) -> bool {
     let format = format.to_ascii_lowercase();
     !format.is_empty() && !["$jobnum", "$filenum"].iter().any(|variable| format.contains(variable))
 }
 
-/// A name by `filename_format`, of a file's number and the client whose job it is. Its variables are known in any case.
+/// Expands `filename_format` for a file number and the client that owns the job. Variable names are case-insensitive.
 pub(super) fn generated(format: &str, job: &str, copy: u32, (number, client): (&str, &str)) -> String {
     let copy = copy.to_string();
     let variables = [("$jobname", job), ("$jobnum", copy.as_str()), ("$filenum", number), ("$clientuid", client)];
@@ -117,17 +117,17 @@ pub(super) fn generated(format: &str, job: &str, copy: u32, (number, client): (&
     name
 }
 
-/// Labels of groups, phases and targets: those of Plumb, as near to fio's names as they can be.
+/// Allocates unique labels for groups, phases and targets, as close to fio's names as Plumb allows.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
     taken: BTreeSet<String>,
 }
 
 impl Labels {
-    /// Longest label, with room for a number after it.
+    /// Maximum length of a label, with room for a number after it.
     const LENGTH_MAX: usize = 48;
 
-    /// A label that no other has.
+    /// Returns an unused label derived from `name`.
     pub(super) fn fresh(&mut self, name: &str) -> String {
         let plain = plain(name);
         let mut label = plain.clone();
@@ -140,7 +140,7 @@ impl Labels {
     }
 }
 
-/// The name with everything replaced that a label cannot hold.
+/// Replaces all characters that a label cannot contain.
 pub(super) fn plain(name: &str) -> String {
     let fits = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     let trimmed = name.trim().trim_start_matches(|c: char| !c.is_alphanumeric());

@@ -27,7 +27,6 @@ use plumb_workload::{
 };
 use std::collections::BTreeMap;
 
-/// The state of lowering.
 struct Lowering<'a> {
     fio: &'a Fio,
     places: &'a mut dyn Places,
@@ -41,7 +40,7 @@ struct Lowering<'a> {
     warnings: Vec<String>,
     unrunnable: Vec<Unrunnable>,
     errors: Vec<LowerError>,
-    /// Targets by what they are, so that jobs on the same files share one.
+    /// Names of targets by identity, so that jobs on the same files share one.
     targets: BTreeMap<String, String>,
     laid_out: LaidOut,
 }
@@ -84,46 +83,46 @@ pub(super) fn lower(
     lowering.finish()
 }
 
-/// fio's own rules of `sprandom`.
+/// Applies fio's rules for `sprandom`.
 fn steady_state(copy: &mut JobClone<'_>) {
     let work = &copy.job.direction;
     let why = "it writes every block once by a shift register, and some of them again";
     if copy.replays() || !copy.writes() || !copy.is_random() {
-        copy.wrong(JobFault::Needs { option: "sprandom", needs: "rw=randwrite", why });
-    } else if copy.is_said(&RANDOM_GENERATOR) && work.random.generator != Generator::Lfsr {
-        copy.wrong(JobFault::Needs { option: "sprandom", needs: "random_generator=lfsr", why });
-    } else if copy.is_said(&NORANDOMMAP) && !work.random.norandommap {
-        copy.wrong(JobFault::Needs { option: "sprandom", needs: "norandommap=1", why });
+        copy.refuse(JobFault::Needs { option: "sprandom", needs: "rw=randwrite", why });
+    } else if copy.is_given(&RANDOM_GENERATOR) && work.random.generator != Generator::Lfsr {
+        copy.refuse(JobFault::Needs { option: "sprandom", needs: "random_generator=lfsr", why });
+    } else if copy.is_given(&NORANDOMMAP) && !work.random.norandommap {
+        copy.refuse(JobFault::Needs { option: "sprandom", needs: "norandommap=1", why });
     } else if work.random.distribution != RandomDistribution::Uniform {
         let (first, second) = ("sprandom", "random_distribution");
-        copy.wrong(JobFault::Contradiction { first, second, why: "it spreads its writes itself" });
+        copy.refuse(JobFault::Contradiction { first, second, why: "it spreads its writes itself" });
     } else if copy.names.count() > 1 {
         let why = "several files are not one SSD";
-        copy.wrong(JobFault::Contradiction { first: "sprandom", second: "more than one file", why });
+        copy.refuse(JobFault::Contradiction { first: "sprandom", second: "more than one file", why });
     }
 }
 
 impl<'a> Lowering<'a> {
-    /// Refuses what would take memory without end before any of it is taken.
+    /// Rejects counts that would exhaust memory, before anything is allocated.
     fn counts(&self) -> Result<(), LowerErrors> {
         let (mut jobs, mut files) = (0_u64, 0_u64);
         for job in &self.fio.jobs {
             let copies = u64::from(job.identity.numjobs.max(1));
             jobs += copies;
             if jobs > JOBS_MAX {
-                let wrong =
+                let fault =
                     JobFault::TooMany { option: NUMJOBS.name(), count: jobs, of: "jobs of this run", most: JOBS_MAX };
-                return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
+                return Err(LowerErrors(vec![LowerError::of(job, fault)]));
             }
             files = files.saturating_add(copies * u64::from(job.files.nrfiles));
             if files > FILES_MAX {
-                let wrong = JobFault::TooMany {
+                let fault = JobFault::TooMany {
                     option: NRFILES.name(),
                     count: files,
                     of: "files of all its jobs",
                     most: FILES_MAX,
                 };
-                return Err(LowerErrors(vec![LowerError::of(job, wrong)]));
+                return Err(LowerErrors(vec![LowerError::of(job, fault)]));
             }
         }
         Ok(())
@@ -144,7 +143,7 @@ impl<'a> Lowering<'a> {
             }
             let copies = job.identity.numjobs.max(1);
             jobs_of_group += copies;
-            // fio makes the first copy, then the last one, and then back to the second.
+            // fio creates the first copy, then the last one, and then counts down to the second.
             for copy in std::iter::once(0).chain((1..copies).rev()) {
                 thread_number += 1;
                 self.copy(index, job, copy, thread_number, group_id);
@@ -209,22 +208,22 @@ impl<'a> Lowering<'a> {
         self.report(job, copy);
     }
 
-    /// Makes a copy of a job, with its seed, its files and the recording that it replays.
+    /// Makes a copy of a job, with its seed, its files and its recording.
     fn job_clone(&mut self, job: &'a FioJob, number: u32, thread_number: u32) -> JobClone<'a> {
-        let seed = if job.direction.random.randrepeat || job.is_said(&RANDSEED) {
+        let seed = if job.direction.random.randrepeat || job.is_given(&RANDSEED) {
             job.direction.random.randseed
         } else {
             self.entropy.0
         };
         let compat = self.fio.invocation.compat;
-        let mut wrongs = Vec::new();
-        let recorded = replay::recorded(job, number, compat, self.places).unwrap_or_else(|wrong| {
-            wrongs.push(wrong);
+        let mut faults = Vec::new();
+        let recorded = replay::recorded(job, number, compat, self.places).unwrap_or_else(|fault| {
+            faults.push(fault);
             None
         });
         let names = match &recorded {
-            Some(recorded) => replay::names(job, number, recorded, self.places).unwrap_or_else(|wrong| {
-                wrongs.push(wrong);
+            Some(recorded) => replay::names(job, number, recorded, self.places).unwrap_or_else(|fault| {
+                faults.push(fault);
                 Names::Said(Vec::new())
             }),
             None => names::files(job, number, self.places),
@@ -243,11 +242,11 @@ impl<'a> Lowering<'a> {
             aux_path: self.fio.invocation.aux_path.as_deref(),
             fixes: Vec::new(),
             warnings: Vec::new(),
-            wrongs,
+            faults,
         }
     }
 
-    /// Reports the warnings and errors of a copy, once for all copies of its job.
+    /// Reports the warnings and errors of a copy, once per job.
     fn report(&mut self, job: &FioJob, copy: JobClone<'_>) {
         for warning in copy.warnings {
             let text = format!("{}: {}: {warning}", job.place, job.name);
@@ -255,53 +254,53 @@ impl<'a> Lowering<'a> {
                 self.warnings.push(text);
             }
         }
-        for wrong in copy.wrongs {
-            let error = LowerError::of(job, wrong);
+        for fault in copy.faults {
+            let error = LowerError::of(job, fault);
             if !self.errors.contains(&error) {
                 self.errors.push(error);
             }
         }
     }
 
-    /// fio's own checks of a job, which come before all others.
+    /// Applies fio's own checks of a job, which come before all others.
     fn check(&self, copy: &mut JobClone<'_>) {
         let job = copy.job;
-        copy.wrongs.extend(names::of_nothing(job));
+        copy.faults.extend(names::empty_count(job));
         let changes_trims = job.trim.percentage > 0 && job.trim.backlog.is_some();
         let reads_only = !(copy.writes() || copy.trims() || changes_trims) || copy.replays();
         if self.fio.invocation.read_only && !reads_only && !copy.engine.does_no_io {
-            copy.wrong(JobFault::ReadOnly);
+            copy.refuse(JobFault::ReadOnly);
         }
         if job.direction.ops.num_range > 1 {
             let two = matches!(job.direction.rw.ops, crate::fio::value::direction::Ops::TrimWrite);
             if two {
                 let why = "each write goes to the range of one trim";
-                copy.wrong(JobFault::Contradiction { first: "num_range", second: "rw=trimwrite", why });
+                copy.refuse(JobFault::Contradiction { first: "num_range", second: "rw=trimwrite", why });
             } else if copy.trims() && !copy.engine.trims_ranges {
                 let why = "other trims take one range";
-                copy.wrong(JobFault::Needs { option: "num_range", needs: "ioengine=io_uring_cmd", why });
+                copy.refuse(JobFault::Needs { option: "num_range", needs: "ioengine=io_uring_cmd", why });
             }
         }
         if job.direction.steady_state.is_on {
             steady_state(copy);
         }
         if !copy.is_foreign() {
-            copy.wrongs.extend(backend::wrong_with_engine(job));
+            copy.faults.extend(backend::engine_fault(job));
         }
         if job.stop.time_based && job.stop.runtime.is_none() {
             copy.warnings.push("time_based has no effect without `runtime`".to_owned());
         }
         if job.files.removal.unlink_each_loop && !copy.writes() && (job.identity.loops > 1 || job.stop.time_based) {
             let why = "deleted files cannot be read again";
-            copy.wrong(JobFault::Contradiction { first: "unlink_each_loop", second: "several loops of reads", why });
+            copy.refuse(JobFault::Contradiction { first: "unlink_each_loop", second: "several loops of reads", why });
         }
         if job.logs.issue_time && !(job.logs.offset && job.logs.lat.is_some()) {
             let why = "the issue time is a column of the latency log, after the offset";
-            copy.wrong(JobFault::Needs { option: "log_issue_time", needs: "write_lat_log and log_offset", why });
+            copy.refuse(JobFault::Needs { option: "log_issue_time", needs: "write_lat_log and log_offset", why });
         }
         if copy.depth() > QUEUE_DEPTH_MAX {
             let (count, most) = (copy.depth().into(), QUEUE_DEPTH_MAX.into());
-            copy.wrong(JobFault::TooMany { option: IODEPTH.name(), count, of: "ops in flight", most });
+            copy.refuse(JobFault::TooMany { option: IODEPTH.name(), count, of: "ops in flight", most });
         }
         if job.direction.random.softrandommap {
             copy.fix("softrandommap has no effect: the block map is always allocated, or the run fails");
@@ -320,12 +319,12 @@ impl<'a> Lowering<'a> {
                 backend::name(job)
             ));
         }
-        if job.direction.random.randrepeat && job.is_said(&RANDSEED) && copy.is_said(&RANDREPEAT) {
+        if job.direction.random.randrepeat && job.is_given(&RANDSEED) && copy.is_given(&RANDREPEAT) {
             copy.fix("randrepeat has no effect, because randseed is set");
         }
     }
 
-    /// Keeps how long the copy's files are for the jobs behind it.
+    /// Records the lengths of the copy's files for the jobs after it.
     fn foresee(&mut self, copy: &JobClone<'_>, layout: &Layout) {
         let later = copy.job.files.layout.create_on_open || copy.engine.has_no_files || copy.engine.calls_files;
         let is_only_one = self.fio.jobs.len() == 1 && copy.job.identity.numjobs <= 1;
@@ -341,7 +340,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The name of the copy's target, which others on the same files share.
+    /// Returns the name of the copy's target, shared by copies on the same files.
     fn target(&mut self, copy: &JobClone<'_>, layout: &Layout) -> String {
         let on_nothing = !copy.is_foreign() && matches!(backend::name(copy.job), "null" | "net" | "page_fault");
         let (target, name) = if on_nothing {
@@ -371,20 +370,20 @@ impl<'a> Lowering<'a> {
         label
     }
 
-    /// `wait_for`: groups of the same phase; earlier phases have ended by then.
+    /// Resolves `wait_for` to groups of the same phase. Earlier phases have ended by then.
     fn waits(&mut self) {
         let fio = self.fio;
         for (index, job) in fio.jobs.iter().enumerate() {
             let Some(wanted) = &job.identity.wait_for else { continue };
             let earlier = fio.jobs[..index].iter().filter(|other| other.name == *wanted).count();
-            let wrong = match earlier {
+            let fault = match earlier {
                 _ if job.name == *wanted => Some(JobFault::WaitsForItself(wanted.clone())),
-                0 => Some(JobFault::WaitsForNobody(wanted.clone())),
+                0 => Some(JobFault::WaitsForUnknown(wanted.clone())),
                 1 => None,
                 _ => Some(JobFault::WaitsForSeveral(wanted.clone())),
             };
-            if let Some(wrong) = wrong {
-                self.errors.push(LowerError { name: job.name.clone(), place: job.place.clone(), wrong });
+            if let Some(fault) = fault {
+                self.errors.push(LowerError { name: job.name.clone(), place: job.place.clone(), fault });
                 continue;
             }
             let copies: Vec<&LoweredJob> = self.jobs.iter().filter(|copy| copy.job == index).collect();
@@ -439,13 +438,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The groups and companions that fio reports as the same group, all in one phase.
+    /// Returns the groups and companions that fio reports together with this copy, all in one phase.
     fn groups_of(&self, copy: &LoweredJob) -> Vec<String> {
         let same = |other: &&LoweredJob| other.group_id == copy.group_id && other.phase == copy.phase;
         self.jobs.iter().filter(same).map(|other| other.group_name.clone()).collect()
     }
 
-    /// Jobs that are reported together reach a steady state together and share one ramp.
+    /// Lets jobs that are reported together reach a steady state together and share one ramp.
     fn steady_together(&mut self) {
         for copy in self.jobs.clone() {
             let PhaseMember::Workers(at) = copy.member else { continue };
@@ -478,8 +477,8 @@ impl<'a> Lowering<'a> {
                         || copy.target.as_ref().is_some_and(|target| path.starts_with(&format!("target.{target}")))
                 });
                 let Some(job) = copy.or(self.jobs.first()).map(|copy| &self.fio.jobs[copy.job]) else { continue };
-                let wrong = JobFault::Invalid(format!("{} ({})", problem.message, problem.help));
-                let error = LowerError { name: job.name.clone(), place: job.place.clone(), wrong };
+                let fault = JobFault::Invalid(format!("{} ({})", problem.message, problem.help));
+                let error = LowerError { name: job.name.clone(), place: job.place.clone(), fault };
                 if !self.errors.contains(&error) {
                     self.errors.push(error);
                 }
@@ -547,7 +546,7 @@ fn group(
     group
 }
 
-/// The companion for a copy with an engine that does no I/O.
+/// Returns the companion for a copy whose engine does no I/O.
 fn companion(copy: &JobClone<'_>, name: String, does: Activity) -> Companion {
     Companion {
         run_as: run_as(copy),
@@ -568,7 +567,8 @@ fn start(copy: &JobClone<'_>) -> Start {
     Start { delay: pace::start_delay(copy), after: Vec::new() }
 }
 
-/// Sampling interval that divides both windows: their greatest common divisor, unless that is too short to sample at.
+/// Returns the sampling interval that divides both windows: their greatest common divisor, unless
+/// that is too short to sample at.
 fn piece_ms(bandwidth_ms: u32, iops_ms: u32) -> u32 {
     const SHORTEST_MS: u32 = 10;
     let (mut common, mut rest) = (bandwidth_ms.max(iops_ms), bandwidth_ms.min(iops_ms));
@@ -578,14 +578,14 @@ fn piece_ms(bandwidth_ms: u32, iops_ms: u32) -> u32 {
     if common >= SHORTEST_MS { common } else { bandwidth_ms.min(iops_ms) }
 }
 
-/// The activity of a copy with an engine that does no I/O.
+/// Returns the activity of a copy whose engine does no I/O.
 fn activity(copy: &mut JobClone<'_>) -> Option<Activity> {
-    let said = copy.job;
-    match backend::name(said) {
+    let job = copy.job;
+    match backend::name(job) {
         "cpuio" => {
-            let cpu = &said.engine.cpuio;
+            let cpu = &job.engine.cpuio;
             if cpu.load_percent.is_none() {
-                copy.wrong(JobFault::Needs { option: "ioengine=cpuio", needs: "cpuload", why: "it sets the load" });
+                copy.refuse(JobFault::Needs { option: "ioengine=cpuio", needs: "cpuload", why: "it sets the load" });
             }
             Some(Activity::Busy(Busy {
                 percent: cpu.load_percent.unwrap_or(100).clamp(1, 100) as u8,
@@ -595,9 +595,9 @@ fn activity(copy: &mut JobClone<'_>) -> Option<Activity> {
             }))
         }
         "exec" => {
-            let exec = &said.engine.exec;
+            let exec = &job.engine.exec;
             if exec.program.is_none() {
-                copy.wrong(JobFault::Needs {
+                copy.refuse(JobFault::Needs {
                     option: "ioengine=exec",
                     needs: "program",
                     why: "it names the program to run",

@@ -1,4 +1,4 @@
-//! When a job starts, how fast it goes, and when it is steady.
+//! Start delay, rates and steady state of a job.
 
 use super::clone::JobClone;
 use super::error::JobFault;
@@ -14,17 +14,17 @@ const MICRO: u64 = 1_000;
 const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// Delay before the start; with a range, drawn in whole microseconds.
+/// Returns the delay before the start. A range is drawn in whole microseconds.
 pub(super) fn start_delay(copy: &JobClone<'_>) -> Nanos {
-    let said = copy.job.identity.start_delay;
-    if said.high.0 <= said.low.0 {
-        return said.low;
+    let delay = copy.job.identity.start_delay;
+    if delay.high.0 <= delay.low.0 {
+        return delay.low;
     }
     let mut draws = Draws::new(copy.seed, copy.thread_number, StreamOf::StartDelay, copy.width());
-    Nanos(draws.between(said.low.0 / MICRO, said.high.0 / MICRO).saturating_mul(MICRO))
+    Nanos(draws.between(delay.low.0 / MICRO, delay.high.0 / MICRO).saturating_mul(MICRO))
 }
 
-/// Rates, pauses and goals.
+/// Returns rates, pauses and latency targets.
 pub(super) fn pace(copy: &mut JobClone<'_>) -> Pace {
     contradictions(copy);
     let PaceOptions { rate, think, latency, flow } = &*copy.job.pace;
@@ -51,8 +51,8 @@ pub(super) fn pace(copy: &mut JobClone<'_>) -> Pace {
             at_once: false,
             busy: think.spin.unwrap_or_default().min(pause),
             busy_cycles: think.cycles.unwrap_or(0),
-            // Where only time is said, the default of one op does not count.
-            every: if think.io_time.is_some() && !copy.is_said(&THINKTIME_BLOCKS) { 0 } else { think.blocks.into() },
+            // If only a time is given, the default of one op does not apply.
+            every: if think.io_time.is_some() && !copy.is_given(&THINKTIME_BLOCKS) { 0 } else { think.blocks.into() },
             counts: think.blocks_type,
             work: think.io_time,
         }),
@@ -83,12 +83,12 @@ fn contradictions(copy: &mut JobClone<'_>) {
         |rate: PerDirection<Option<u64>>| rate.read.is_some() || rate.write.is_some() || rate.trim.is_some();
     let any_ops = |rate: PerDirection<Option<u32>>| rate.read.is_some() || rate.write.is_some() || rate.trim.is_some();
     let why = "a job has one kind of rate limit; remove one";
-    let mut wrongs = Vec::new();
+    let mut faults = Vec::new();
     if any_bytes(rate.limit) && any_ops(rate.iops) {
-        wrongs.push(JobFault::Contradiction { first: "rate", second: "rate_iops", why });
+        faults.push(JobFault::Contradiction { first: "rate", second: "rate_iops", why });
     }
     if any_bytes(rate.floor) && any_ops(rate.iops_floor) {
-        wrongs.push(JobFault::Contradiction { first: "rate_min", second: "rate_iops_min", why });
+        faults.push(JobFault::Contradiction { first: "rate_min", second: "rate_iops_min", why });
     }
     let above =
         |rate: Option<u64>, least: Option<u64>| matches!((rate, least), (Some(rate), Some(least)) if rate < least);
@@ -98,33 +98,33 @@ fn contradictions(copy: &mut JobClone<'_>) {
         || above(rate.limit.write, rate.floor.write)
         || above(rate.limit.trim, rate.floor.trim)
     {
-        wrongs.push(JobFault::Contradiction { first: "rate_min", second: "rate", why });
+        faults.push(JobFault::Contradiction { first: "rate_min", second: "rate", why });
     }
     if above(wide(rate.iops.read), wide(rate.iops_floor.read))
         || above(wide(rate.iops.write), wide(rate.iops_floor.write))
         || above(wide(rate.iops.trim), wide(rate.iops_floor.trim))
     {
-        wrongs.push(JobFault::Contradiction { first: "rate_iops_min", second: "rate_iops", why });
+        faults.push(JobFault::Contradiction { first: "rate_iops_min", second: "rate_iops", why });
     }
-    copy.wrongs.extend(wrongs);
+    copy.faults.extend(faults);
 }
 
-/// When it is steady, and ends.
+/// Returns the steady-state rule, which also ends the job.
 pub(super) fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
-    let said = &copy.job.stop.steady;
-    let (criterion, duration) = said.judged()?;
+    let options = &copy.job.stop.steady;
+    let (criterion, duration) = options.judged()?;
     let (limit, limit_is_percent) = match criterion.limit {
         SteadyLimit::Percent(percent) => (percent, true),
         SteadyLimit::Iops(ops) => (ops, false),
         SteadyLimit::BytesPerSecond(bytes) => (bytes as f64, false),
         SteadyLimit::Time(time) => (time.0 as f64, false),
     };
-    if said.check_interval.0 < SECOND {
+    if options.check_interval.0 < SECOND {
         let why = "the check runs at most once a second";
-        copy.wrong(JobFault::Contradiction { first: "steadystate_check_interval", second: "a time below 1 s", why });
-    } else if duration.0 <= said.check_interval.0 || duration.0 % said.check_interval.0 != 0 {
+        copy.refuse(JobFault::Contradiction { first: "steadystate_check_interval", second: "a time below 1 s", why });
+    } else if duration.0 <= options.check_interval.0 || duration.0 % options.check_interval.0 != 0 {
         let why = "the window must be a multiple of the interval and longer than it";
-        copy.wrong(JobFault::Contradiction {
+        copy.refuse(JobFault::Contradiction {
             first: "steadystate_duration",
             second: "steadystate_check_interval",
             why,
@@ -143,8 +143,8 @@ pub(super) fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
         limit,
         limit_is_percent,
         window: duration,
-        check_every: said.check_interval,
-        ramp: said.ramp_time,
+        check_every: options.check_interval,
+        ramp: options.ramp_time,
         together: Vec::new(),
     })
 }

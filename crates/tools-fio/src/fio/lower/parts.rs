@@ -1,5 +1,5 @@
-//! The rest of a job: files, flushes, content, memory, processes and errors. Pace and verification have their own
-//! modules.
+//! The rest of a job: files, flushes, content, memory, processes and errors.
+//! Pace and verification have their own modules.
 
 use super::clone::JobClone;
 use super::error::JobFault;
@@ -24,13 +24,13 @@ use plumb_workload::process::{
 };
 use std::path::PathBuf;
 
-/// How files are made, opened and left.
+/// Returns the rules for creating, opening and removing files.
 pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
     if copy.engine.has_no_files && !copy.engine.calls_files {
         return FileRules { drop_cached: false, ..FileRules::default() };
     }
-    let said = &copy.job.files;
-    let mut write = said.layout.overwrite;
+    let options = &copy.job.files;
+    let mut write = options.layout.overwrite;
     let is_mapped = super::backend::name(copy.job) == "mmap";
     let direct = copy.job.queue.direct && !is_mapped;
     if copy.reads() && !copy.engine.calls_files && !write {
@@ -43,31 +43,31 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
         let text = "direct=1 has no effect with ioengine=mmap: a mapping always uses the page cache";
         copy.warnings.push(text.to_owned());
     }
-    let mut drop_cached = said.hints.invalidate;
-    if said.layout.pre_read && drop_cached {
+    let mut drop_cached = options.hints.invalidate;
+    if options.layout.pre_read && drop_cached {
         copy.fix("invalidate is ignored, because pre_read fills the page cache");
         drop_cached = false;
     }
     let atomic = copy.job.direction.ops.atomic;
     if atomic && !copy.engine.writes_atomically && !copy.is_foreign() {
         let why = "only these can pass RWF_ATOMIC";
-        copy.wrong(JobFault::Needs { option: "atomic", needs: "ioengine=pvsync2, libaio or io_uring", why });
+        copy.refuse(JobFault::Needs { option: "atomic", needs: "ioengine=pvsync2, libaio or io_uring", why });
     }
     FileRules {
         new: NewModes::default(),
         prepare: PrepareFiles {
-            create: said.layout.allow_create,
+            create: options.layout.allow_create,
             write,
-            allocation: said.layout.fallocate,
-            flush: said.layout.create_fsync,
-            one_at_a_time: said.layout.create_serialize,
+            allocation: options.layout.fallocate,
+            flush: options.layout.create_fsync,
+            one_at_a_time: options.layout.create_serialize,
             later: false,
         },
         direct,
         open_mode: copy.job.durability.sync,
         drop_cached,
-        read_first: said.layout.pre_read,
-        hint: match said.hints.advice {
+        read_first: options.layout.pre_read,
+        hint: match options.hints.advice {
             Advice::None => AccessHint::None,
             Advice::ByPattern if copy.replays() => AccessHint::None,
             Advice::ByPattern if copy.is_random() => AccessHint::Random,
@@ -76,95 +76,94 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
             Advice::NoReuse => AccessHint::NoReuse,
         },
         advice: Advices { mapping: huge_pages(copy), ..Advices::default() },
-        write_life: said.hints.write_hint,
-        lock: said.lock,
+        write_life: options.hints.write_hint,
+        lock: options.lock,
         record_lock: None,
-        create_on_open: said.layout.create_on_open,
-        create_only: said.layout.create_only,
-        // The ranges begin behind the files as they were; only a replay has none.
-        append: said.append && copy.replays(),
-        allow_mounted: said.layout.allow_mounted_write,
-        unlink: said.removal.unlink,
-        unlink_each_loop: said.removal.unlink_each_loop,
+        create_on_open: options.layout.create_on_open,
+        create_only: options.layout.create_only,
+        // The ranges begin after the existing data. Only a replay has no ranges.
+        append: options.append && copy.replays(),
+        allow_mounted: options.layout.allow_mounted_write,
+        unlink: options.removal.unlink,
+        unlink_each_loop: options.removal.unlink_each_loop,
         atomic_writes: atomic && copy.writes(),
         at_open: AtOpen::default(),
     }
 }
 
-/// Flushes between the ops and at the end.
+/// Returns the flushes between the ops and at the end.
 pub(super) fn syncs(copy: &JobClone<'_>) -> Syncs {
-    let said = &copy.job.durability;
+    let options = &copy.job.durability;
     Syncs {
-        fsync_every: said.fsync.unwrap_or(0),
-        fdatasync_every: said.fdatasync.unwrap_or(0),
-        range: said.sync_file_range.map(|range| SyncRange {
+        fsync_every: options.fsync.unwrap_or(0),
+        fdatasync_every: options.fdatasync.unwrap_or(0),
+        range: options.sync_file_range.map(|range| SyncRange {
             every: range.every,
             wait_before: range.wait_before,
             write: range.write,
             wait_after: range.wait_after,
         }),
-        at_end: said.end_fsync,
-        at_close: said.fsync_on_close,
-        file_system_at_end: said.end_syncfs,
+        at_end: options.end_fsync,
+        at_close: options.fsync_on_close,
+        file_system_at_end: options.end_syncfs,
     }
 }
 
-/// How ops are gathered: what fio's batches mean at this depth.
+/// Returns the batch sizes of submissions and completions that fio uses at this depth.
 pub(super) fn batch(copy: &mut JobClone<'_>) -> Batch {
     let depth = copy.depth();
-    let said = &copy.job.queue;
-    // 0, and more than the depth, is the depth.
-    let submit = if said.batch_submit == 0 || said.batch_submit > depth { depth } else { said.batch_submit };
-    let complete = said.batch_complete_min.clamp(1, depth);
+    let options = &copy.job.queue;
+    // 0, or more than the depth, means the depth.
+    let submit = if options.batch_submit == 0 || options.batch_submit > depth { depth } else { options.batch_submit };
+    let complete = options.batch_complete_min.clamp(1, depth);
     Batch {
         submit,
         complete,
-        refill_at: said.low.filter(|low| *low < depth),
+        refill_at: options.low.filter(|low| *low < depth),
         most_completions: most_completions(copy, complete),
     }
 }
 
-/// The most completions that are taken at once: no more than are waited for, unless more are asked for, so that the queue
-/// stays full. The calls of vsync come back all together. Source: `fixup_options` in fio's `init.c`, `engines/sync.c`.
+/// Returns the maximum number of completions per call: the number waited for, unless more are asked for, so that the
+/// queue stays full. The calls of vsync complete together. Source: `fixup_options` in fio's `init.c`, `engines/sync.c`.
 fn most_completions(copy: &JobClone<'_>, complete: u32) -> Option<u32> {
-    let said = &copy.job.queue;
-    match said.batch_complete_max {
+    let options = &copy.job.queue;
+    match options.batch_complete_max {
         Some(most) => Some(most.max(complete)),
-        None if said.batch_complete_min == 0 || super::backend::name(copy.job) == "vsync" => None,
+        None if options.batch_complete_min == 0 || super::backend::name(copy.job) == "vsync" => None,
         None => Some(complete),
     }
 }
 
-/// What is written.
 pub(super) fn content(copy: &mut JobClone<'_>) -> BufferContent {
-    let said = copy.job.content.clone();
-    let mut compress = said.compress_percentage.unwrap_or(0).min(100) as u8;
-    let mut zero = said.zero;
-    let mut refill = said.refill;
+    let options = copy.job.content.clone();
+    let mut compress = options.compress_percentage.unwrap_or(0).min(100) as u8;
+    let mut zero = options.zero;
+    let mut refill = options.refill;
     if compress == 100 {
         copy.fix("zeros are written, because only zeros compress by 100 %");
         zero = true;
         compress = 0;
-    } else if compress > 0 && !refill && !copy.is_said(&REFILL_BUFFERS) {
+    } else if compress > 0 && !refill && !copy.is_given(&REFILL_BUFFERS) {
         copy.fix("refill_buffers is set, because buffers are to be compressible");
         refill = true;
     }
     let verifies = copy.job.verify.method.is_some();
-    if verifies && !refill && !copy.is_said(&REFILL_BUFFERS) {
+    if verifies && !refill && !copy.is_given(&REFILL_BUFFERS) {
         copy.fix("refill_buffers is set, because writes are verified");
         refill = true;
     }
-    let dedupe = said.dedupe_percentage.unwrap_or(0).min(100) as u8;
-    let mode = said.dedupe_mode;
+    let dedupe = options.dedupe_percentage.unwrap_or(0).min(100) as u8;
+    let mode = options.dedupe_mode;
     if dedupe > 0 && mode == DedupeMode::WorkingSet {
         if copy.job.direction.region.size.is_none() {
             let why = "the working set is a percentage of it";
-            copy.wrong(JobFault::Needs { option: "dedupe_mode=working_set", needs: "size", why });
+            copy.refuse(JobFault::Needs { option: "dedupe_mode=working_set", needs: "size", why });
         } else if copy.names.count() != 1 {
             let why = "the working set belongs to one file; use nrfiles=1 and more jobs";
-            copy.wrong(JobFault::Contradiction { first: "dedupe_mode=working_set", second: "several files", why });
-        } else if said.dedupe_working_set_percentage + u32::from(dedupe) > 100 {
-            copy.wrong(JobFault::Contradiction {
+            copy.refuse(JobFault::Contradiction { first: "dedupe_mode=working_set", second: "several files", why });
+        } else if options.dedupe_working_set_percentage + u32::from(dedupe) > 100 {
+            copy.refuse(JobFault::Contradiction {
                 first: "dedupe_percentage",
                 second: "dedupe_working_set_percentage",
                 why: "together they exceed 100 %",
@@ -175,19 +174,20 @@ pub(super) fn content(copy: &mut JobClone<'_>) -> BufferContent {
         zero,
         refill,
         refill_percent: 100,
-        // Zeros that were asked for stay zeros, unless a change was asked for as well.
-        scramble: said.scramble && (!(said.zero && copy.is_said(&ZERO_BUFFERS)) || copy.is_said(&SCRAMBLE_BUFFERS)),
-        pattern: pattern(&said.pattern),
+        // Requested zeros stay zeros, unless scrambling was requested as well.
+        scramble: options.scramble
+            && (!(options.zero && copy.is_given(&ZERO_BUFFERS)) || copy.is_given(&SCRAMBLE_BUFFERS)),
+        pattern: pattern(&options.pattern),
         compress_percent: compress,
-        compress_chunk: Bytes(said.compress_chunk_bytes.into()),
+        compress_chunk: Bytes(options.compress_chunk_bytes.into()),
         dedupe_percent: dedupe,
         dedupe_mode: mode,
-        dedupe_set_percent: said.dedupe_working_set_percentage.min(100) as u8,
-        dedupe_globally: said.dedupe_global,
+        dedupe_set_percent: options.dedupe_working_set_percentage.min(100) as u8,
+        dedupe_globally: options.dedupe_global,
     }
 }
 
-/// A pattern; bytes as hexadecimal digits.
+/// Converts a pattern; bytes become hexadecimal digits.
 pub(super) fn pattern(pieces: &[Piece]) -> Vec<PatternPiece> {
     use std::fmt::Write;
     let hex = |bytes: &[u8]| {
@@ -206,11 +206,11 @@ pub(super) fn pattern(pieces: &[Piece]) -> Vec<PatternPiece> {
         .collect()
 }
 
-/// Where the memory of the ops comes from.
+/// Returns the source of the memory for the ops.
 pub(super) fn buffers(copy: &mut JobClone<'_>) -> BufferRules {
-    let said = &copy.job.memory;
+    let options = &copy.job.memory;
     let path = |path: &Option<String>| path.as_ref().map(PathBuf::from);
-    let memory = match &said.source {
+    let memory = match &options.source {
         MemoryKind::Malloc => BufferMemory::Private,
         MemoryKind::Shm => BufferMemory::SystemV,
         MemoryKind::ShmHuge => BufferMemory::SystemVHuge,
@@ -224,17 +224,17 @@ pub(super) fn buffers(copy: &mut JobClone<'_>) -> BufferRules {
             BufferMemory::Private
         }
     };
-    let said = &copy.job.memory;
+    let options = &copy.job.memory;
     let is_huge = matches!(memory, BufferMemory::SystemVHuge | BufferMemory::Huge(_));
     BufferRules {
         memory,
-        align: said.align_bytes.map(|bytes| Bytes(bytes.into())),
-        huge_page: is_huge.then_some(Bytes(said.hugepage_bytes.into())),
-        lock: said.lock_bytes.map(Bytes),
+        align: options.align_bytes.map(|bytes| Bytes(bytes.into())),
+        huge_page: is_huge.then_some(Bytes(options.hugepage_bytes.into())),
+        lock: options.lock_bytes.map(Bytes),
     }
 }
 
-/// The CPU that the worker is pinned to, where each has its own.
+/// Returns the CPU that the worker is pinned to, if each worker has its own.
 pub(super) fn own_cpu(copy: &JobClone<'_>) -> Vec<u32> {
     match &copy.job.memory.cpus {
         Some(cpus) if copy.job.memory.cpu_policy == CpuPolicy::Split && !cpus.is_empty() => {
@@ -245,7 +245,7 @@ pub(super) fn own_cpu(copy: &JobClone<'_>) -> Vec<u32> {
     }
 }
 
-/// The user it runs as, its CPUs and control group.
+/// Returns the user, CPUs and control group of the worker.
 pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> ProcessRules {
     let identity = &copy.job.identity;
     let memory = &copy.job.memory;
@@ -289,7 +289,7 @@ pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Proce
         }),
         run_before: identity.exec_prerun.clone(),
         run_after: identity.exec_postrun.clone(),
-        // All copies of a job write to the same file, as with fio.
+        // As in fio, all copies of a job write to the same file.
         run_name: (identity.exec_prerun.is_some() || identity.exec_postrun.is_some())
             .then(|| copy.job.section.name.clone()),
     };
@@ -299,34 +299,41 @@ pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Proce
     rules
 }
 
-/// What `thp` asks for, of the only engine that has it.
+/// Returns the mapping advice of `thp`, an option of a single engine.
 fn huge_pages(copy: &JobClone<'_>) -> Vec<MappingAdvice> {
     let asked = copy.job.engine.huge_pages && super::backend::name(copy.job) == "mmap";
     asked.then_some(MappingAdvice::HugePage).into_iter().collect()
 }
 
-/// A class that is not said is best effort. Source: ioprio_set(2).
-fn class_of(said: Option<u32>) -> u8 {
+/// Returns the priority class; best effort by default. Source: ioprio_set(2).
+fn class_of(class: Option<u32>) -> u8 {
     const BEST_EFFORT: u8 = 2;
-    said.and_then(|class| u8::try_from(class).ok()).filter(|class| (1..=3).contains(class)).unwrap_or(BEST_EFFORT)
+    class.and_then(|class| u8::try_from(class).ok()).filter(|class| (1..=3).contains(class)).unwrap_or(BEST_EFFORT)
 }
 
 fn command_priorities(copy: &JobClone<'_>) -> Vec<CommandPriority> {
-    /// The class of such ops if none is given: real time.
+    /// Class of prioritised ops if none is given: real time.
     const REAL_TIME: i64 = 1;
-    let said = &copy.job.engine.priority;
+    let options = &copy.job.engine.priority;
     let small = |value: Option<i64>, or: i64| u8::try_from(value.unwrap_or(or)).unwrap_or(0);
     let hint = |value: Option<i64>| u16::try_from(value.unwrap_or(0)).unwrap_or(0);
     let mut all = Vec::new();
     for (of, percent, class, level, hint_said, split) in [
-        (OpPriority::Read, said.percentage.read, said.class.read, said.level.read, said.hint.read, &said.split.read),
+        (
+            OpPriority::Read,
+            options.percentage.read,
+            options.class.read,
+            options.level.read,
+            options.hint.read,
+            &options.split.read,
+        ),
         (
             OpPriority::Write,
-            said.percentage.write,
-            said.class.write,
-            said.level.write,
-            said.hint.write,
-            &said.split.write,
+            options.percentage.write,
+            options.class.write,
+            options.level.write,
+            options.hint.write,
+            &options.split.write,
         ),
     ] {
         let usual = IoPriority { class: small(class, REAL_TIME), level: small(level, 0), hint: hint(hint_said) };
@@ -348,12 +355,12 @@ fn command_priorities(copy: &JobClone<'_>) -> Vec<CommandPriority> {
     all
 }
 
-/// Errors that `continue_on_error` passes over where `ignore_error` says nothing else. Source: what fio 3.42 does.
+/// Errors that `continue_on_error` ignores unless `ignore_error` lists others. Source: observed in fio 3.42.
 const PASSED_OVER: [i32; 2] = [EIO, EILSEQ];
 const EIO: i32 = 5;
 const EILSEQ: i32 = 84;
 
-/// Which errors it passes over: those that are listed, or the usual ones of the kinds of op that go on.
+/// Returns the errors to ignore: the listed ones, or the defaults for the directions that continue.
 pub(super) fn errors(copy: &mut JobClone<'_>) -> ErrorRules {
     let stop = &copy.job.stop;
     let passes = |also: &[ContinueOnError]| {
@@ -392,7 +399,7 @@ pub(super) fn errors(copy: &mut JobClone<'_>) -> ErrorRules {
     rules
 }
 
-/// The number of an error of Linux. Source: errno(3), include/uapi/asm-generic/errno-base.h and errno.h.
+/// Returns the number of a Linux error. Source: errno(3), include/uapi/asm-generic/errno-base.h and errno.h.
 fn errno(name: &str) -> Option<i32> {
     const FIRST: &[&str] = &[
         "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD", "EAGAIN", "ENOMEM",

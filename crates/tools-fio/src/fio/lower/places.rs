@@ -1,111 +1,97 @@
-//! What lowering needs to know about the system.
+//! Facts about the system that lowering needs.
 
 use plumb_tools::FileError;
 use plumb_workload::blocks::trace::Waits;
 
-/// What a path leads to.
+/// The type of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing.
     Absent,
-    /// A regular file.
     Regular {
-        /// Its length.
         bytes: u64,
     },
-    /// A block device.
     Block {
-        /// Its size.
         bytes: u64,
     },
     /// A character device, a pipe or a socket.
     Character,
-    /// A directory.
     Directory,
-    /// Something whose size cannot be asked for.
+    /// An object whose size cannot be queried.
     Unreadable,
 }
 
-/// A recording that a job repeats: one, or several merged.
+/// A recording that a job replays: one, or several merged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedRecording {
-    /// What it is made of; one at least.
+    /// Its parts, at least one.
     pub parts: Vec<RecordingPart>,
-    /// What the waits of version 2 are.
+    /// Meaning of the waits in version 2.
     pub waits: Waits,
 }
 
 /// A recording in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordingPart {
-    /// Where it is.
     pub path: String,
-    /// Its times are multiplied by this percentage.
+    /// Percentage by which its times are scaled.
     pub percent: f64,
-    /// It is repeated this many times.
+    /// Number of repetitions.
     pub times: u32,
 }
 
-/// What a recording touches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordedFiles {
     /// Its files, in the order of their first mention.
     pub files: Vec<RecordedFile>,
-    /// Bytes of its largest op.
+    /// Size of its largest op in bytes.
     pub largest_bytes: u64,
-    /// Waits whose meaning is doubtful.
+    /// Number of waits whose meaning is ambiguous.
     pub waits: u64,
 }
 
-/// What a recording does to one file.
+/// A file in a recording, and the extent of its use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedFile {
-    /// Which.
     pub name: RecordedName,
-    /// The end of the op that reaches furthest, bytes.
+    /// End of the op that reaches furthest, in bytes.
     pub end_bytes: u64,
-    /// Reads of it.
     pub reads: u64,
-    /// Writes of it.
     pub writes: u64,
-    /// Trims of it.
     pub trims: u64,
 }
 
-/// How a recording calls a file.
+/// The name of a file in a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordedName {
-    /// By its path.
     Path(String),
-    /// A block device by its numbers.
+    /// A block device, by its numbers.
     Device {
-        /// Of its driver.
         major: u32,
-        /// Of the device.
         minor: u32,
     },
 }
 
-/// Inspects paths and at the machine, and changes nothing.
+/// Inspects paths and the machine without changing anything.
 pub trait Places {
-    /// What a path leads to, links followed.
+    /// Returns the type of file at a path, following links.
     fn look(&mut self, path: &str) -> Found;
 
-    /// The client whose jobs are run, where they are those of another host.
+    /// Returns the client that owns the jobs, if they come from another host.
     fn client(&self) -> Option<String> {
         None
     }
 
-    /// Bytes that are free where a path lies or would lie; `None` if that is not known.
+    /// Returns the free bytes of the file system at a path, which need not exist; `None` if unknown.
     fn free_bytes(&mut self, path: &str) -> Option<u64>;
 
-    /// The paths of all regular files below a directory, in the system's order.
+    /// Returns the paths of all regular files below a directory, in the system's order.
     fn files_below(&mut self, directory: &str) -> Vec<String>;
 
-    /// What a recording, or several merged, touches.
+    /// Returns the files that a recording, or several merged, touches.
     ///
     /// # Errors
-    /// It cannot be read.
+    ///
+    /// The recording cannot be read.
     fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError>;
 
     /// The path of a block device; `None` if there is none with these numbers.

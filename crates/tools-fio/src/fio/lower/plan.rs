@@ -11,15 +11,15 @@ use std::fmt::Write;
 /// The plan of one copy of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedJob {
-    /// The name of its group of workers.
+    /// Name of its worker group.
     pub name: String,
     /// Its phase, from 0.
     pub phase: usize,
-    /// What it does, where, and when.
+    /// The copy's activity, files and timing.
     pub lines: Vec<PlanLine>,
 }
 
-/// The plan of one copy.
+/// Returns the plan of one copy.
 pub(super) fn of(copy: &JobClone<'_>, lowered: &LoweredJob, layout: &Layout, workload: &Workload) -> PlannedJob {
     let mut lines = Vec::new();
     if let Some(companion) = lowered.companion(workload) {
@@ -119,7 +119,7 @@ fn range(layout: &Layout) -> Option<PlanLine> {
     Some(PlanLine::new("range", text))
 }
 
-/// How much one loop moves, and in how many ops.
+/// Formats how much one loop transfers, and in how many ops.
 fn amount(copy: &JobClone<'_>, layout: &Layout) -> String {
     if copy.replays() {
         return "as recorded".to_owned();
@@ -232,7 +232,7 @@ pub(super) fn add_order(plan: &mut [PlannedJob], jobs: &[LoweredJob], workload: 
     }
 }
 
-/// The plan as a text: phases, and below each its jobs. Copies that differ only in their files are listed once.
+/// Formats the plan: phases, and the jobs of each. Copies that differ only in their files are listed once.
 pub fn plan(jobs: &[PlannedJob]) -> String {
     let mut text = String::new();
     let mut phase = None;

@@ -1,41 +1,34 @@
-//! The random numbers that fio draws before a job starts: file sizes and delays.
+//! Random numbers that fio draws before a job starts: file sizes and delays.
 //!
-//! Tausworthe's generators as fio 3.42 uses them, so that the same seed gives the same sizes. Source: L'Ecuyer,
+//! The Tausworthe generators are those of fio 3.42, so that the same seed gives the same sizes. Source: L'Ecuyer,
 //! "Tables of maximally equidistributed combined LFSR generators" (1999); the seeding is fio's.
 
-/// Which of a job's streams of random numbers; the number is fio's.
+/// A random stream of a job; the discriminant is fio's stream number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamOf {
-    /// Sizes of files.
     FileSizes = 7,
-    /// Delays before the start.
     StartDelay = 13,
 }
 
-/// How wide the generator is.
+/// State width of the generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
-    /// 32 bits.
     Taus88,
-    /// 64 bits.
     Taus258,
 }
 
-/// A generator.
 #[derive(Debug, Clone)]
 pub(super) enum Draws {
-    /// 32 bits.
     Narrow([u32; 3]),
-    /// 64 bits.
     Wide([u64; 5]),
 }
 
 const GOLDEN: u64 = 0x9e37_0001;
 
-/// Streams of random numbers that fio 3.42 has.
+/// Number of random streams in fio 3.42.
 const STREAMS: u64 = 24;
 
-/// The seeds of all streams of one copy of a job, in fio's order.
+/// Returns the seeds of all streams of one copy of a job, in fio's order.
 pub fn stream_seeds(seed: u64, thread_number: u32) -> Vec<u64> {
     (0..STREAMS).map(|index| stream_seed(seed, thread_number, index)).collect()
 }
@@ -47,14 +40,14 @@ fn stream_seed(seed: u64, thread_number: u32, index: u64) -> u64 {
 }
 
 impl Draws {
-    /// The stream of one copy of a job.
+    /// Creates a stream of one copy of a job.
     pub(super) fn new(seed: u64, thread_number: u32, stream: StreamOf, width: Width) -> Draws {
-        /// What fio's source writes as a sum of powers is one of exclusive ors: (2^31)+(2^17)+(2^7) is 29+19+5.
+        /// fio's source writes a sum of powers, but `^` is exclusive or: (2^31)+(2^17)+(2^7) is 29+19+5.
         const START: u64 = 53;
         let seed = stream_seed(seed, thread_number, stream as u64);
         let mut draws = match width {
             Width::Taus88 => {
-                // fio takes the lower half of the seed.
+                // fio uses the lower half of the seed.
                 let seed = seed as u32;
                 let mut before = START as u32;
                 Draws::Narrow([1, 7, 15].map(|least: u32| {
@@ -78,7 +71,7 @@ impl Draws {
         draws
     }
 
-    /// The next draw, from 0 to just below 1.
+    /// Returns the next draw in [0, 1).
     pub(super) fn share(&mut self) -> f64 {
         match self {
             Draws::Narrow(state) => {
@@ -104,7 +97,7 @@ impl Draws {
         }
     }
 
-    /// A number between two, both included.
+    /// Returns a number between `low` and `high`, both included.
     pub(super) fn between(&mut self, low: u64, high: u64) -> u64 {
         let span = high.saturating_sub(low);
         let drawn = (span as f64 + 1.0) * self.share();

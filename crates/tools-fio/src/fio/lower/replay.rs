@@ -1,4 +1,4 @@
-//! Recordings that jobs replay: which ones, on which files, and what is merged beforehand.
+//! Recordings that jobs replay: their names, their files, and which are merged beforehand.
 
 use super::clone::JobClone;
 use super::error::{JobFault, LowerError, LowerErrors};
@@ -13,27 +13,25 @@ use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
 use plumb_workload::files::Names;
 use std::path::{Path, PathBuf};
 
-/// A recording that is written before the jobs begin (`merge_blktrace_file`).
+/// A recording to be written before the jobs begin (`merge_blktrace_file`).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merge {
-    /// Where to.
     pub path: String,
-    /// From what.
     pub from: AskedRecording,
 }
 
-/// All recordings that are merged before the jobs begin.
+/// Returns all recordings to be merged before the jobs begin.
 ///
 /// # Errors
-/// Options that do not fit each other.
+///
+/// Options contradict each other.
 pub fn merges(fio: &Fio) -> Result<Vec<Merge>, LowerErrors> {
     let mut merges: Vec<Merge> = Vec::new();
     for job in &fio.jobs {
         let Some(path) = &job.replay.merge_file else { continue };
-        let merge =
-            asked(job, 0, fio.invocation.compat).map(|from| Merge { path: path.clone(), from }).map_err(|wrong| {
-                LowerErrors(vec![LowerError { name: job.name.clone(), place: job.place.clone(), wrong }])
-            })?;
+        let merge = requested(job, 0, fio.invocation.compat).map(|from| Merge { path: path.clone(), from }).map_err(
+            |fault| LowerErrors(vec![LowerError { name: job.name.clone(), place: job.place.clone(), fault }]),
+        )?;
         if !merges.contains(&merge) {
             merges.push(merge);
         }
@@ -41,8 +39,8 @@ pub fn merges(fio: &Fio) -> Result<Vec<Merge>, LowerErrors> {
     Ok(merges)
 }
 
-/// What `read_iolog` names: the file for this copy, or all files if they are merged.
-fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, JobFault> {
+/// Resolves `read_iolog`: the file for this copy, or all files if they are merged.
+fn requested(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, JobFault> {
     let replay = &job.replay;
     let waits = if compat == Compat::Strict { Waits::Fio } else { Waits::Manual };
     let paths = replay.read_iolog.as_deref().map(listed).unwrap_or_default();
@@ -78,7 +76,7 @@ fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, JobF
     Ok(AskedRecording { parts, waits })
 }
 
-/// The names of a list with colons, where `\:` is a colon of a name.
+/// Splits a colon-separated list. `\:` is a colon in a name.
 fn listed(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut letters = text.chars().peekable();
@@ -112,7 +110,7 @@ pub(super) fn recorded(
     if job.replay.read_iolog.is_none() && job.replay.merge_file.is_none() {
         return Ok(None);
     }
-    let asked = asked(job, copy, compat)?;
+    let asked = requested(job, copy, compat)?;
     if let Some(part) = asked.parts.iter().find(|part| part.path == "-") {
         let why = format!("a recording is read twice, but `{}` can be read only once; name a file", part.path);
         return Err(JobFault::Unsupported { option: "read_iolog".to_owned(), why });
@@ -128,12 +126,12 @@ pub(super) fn recorded(
     Ok(Some(Recorded { path, waits: asked.waits, files }))
 }
 
-/// The files of a replay: those of the recording, or the one to which all ops go. Where the recording has just the files that
-/// this copy would have without it, they are its own by the names that it makes up, and not names that somebody said.
+/// Returns the files of a replay: those of the recording, or the file that receives all ops. If the recording's files
+/// equal the names that fio generates for this copy, they count as generated, not as given by the user.
 pub(super) fn names(job: &FioJob, copy: u32, recorded: &Recorded, places: &mut dyn Places) -> Result<Names, JobFault> {
     let directory = job.files.names.directories.first();
     let placed = |name: &str| match directory {
-        // A recording made in a directory has names that are whole already.
+        // A recording made in a directory already contains full paths.
         Some(directory) if !name.starts_with('/') => Path::new(directory).join(name),
         _ => PathBuf::from(name),
     };
@@ -163,13 +161,13 @@ pub(super) fn names(job: &FioJob, copy: u32, recorded: &Recorded, places: &mut d
     Ok(if is_own { own } else { Names::Said(names) })
 }
 
-/// The lengths the files need.
+/// Returns the required lengths of the files.
 pub(super) fn layout(copy: &JobClone<'_>, places: &mut dyn Places) -> Layout {
     let Some(recorded) = &copy.recorded else { return Layout::default() };
     let scale = u64::from(copy.job.replay.scale.max(1));
     let end = |end_bytes: u64| match scale {
         1 => end_bytes,
-        // Offsets are divided, and lengths are not.
+        // `replay_scale` divides offsets, not lengths.
         _ => end_bytes.min((end_bytes / scale).saturating_add(recorded.files.largest_bytes)),
     };
     let mut ends: Vec<u64> = recorded.files.files.iter().map(|file| end(file.end_bytes)).collect();
@@ -194,7 +192,7 @@ pub(super) fn layout(copy: &JobClone<'_>, places: &mut dyn Places) -> Layout {
     layout
 }
 
-/// The ops of a replay.
+/// Returns the ops of a replay.
 pub(super) fn recording(copy: &mut JobClone<'_>, recorded: &Recorded) -> Recording {
     let replay = &copy.job.replay;
     let skips = |kind: &str| replay.skip.contains(&kind);

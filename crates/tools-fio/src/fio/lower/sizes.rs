@@ -1,7 +1,5 @@
-//! The sizes of a job's files, and the parts it uses.
-//!
-//! `size` is for the whole job and is divided between its files; `filesize` is per file; `io_size` is the amount to
-//! transfer.
+//! Sizes of a job's files, and the ranges it uses. `size` is for the whole job and is divided between its files;
+//! `filesize` is per file; `io_size` is the amount to transfer.
 
 use super::clone::JobClone;
 use super::error::JobFault;
@@ -13,15 +11,15 @@ use crate::fio::value::FileRegion;
 use plumb_workload::Bytes;
 use plumb_workload::blocks::fio::FileRange;
 
-/// One file before it is laid out.
+/// A file before it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct File {
-    /// `None` if it has no known length.
+    /// Length in bytes; `None` if unknown.
     length: Option<u64>,
     is_regular: bool,
 }
 
-/// No file is longer. Source: `off_t`.
+/// Maximum length of a file. Source: `off_t`.
 const LONGEST: u64 = i64::MAX as u64;
 
 fn percent_of(bytes: u64, percent: u8) -> u64 {
@@ -50,13 +48,13 @@ fn files(copy: &JobClone<'_>, places: &mut dyn Places) -> Vec<File> {
         .collect()
 }
 
-/// The path of a file, made when it is needed: there may be a hundred thousand.
+/// Builds the path of a file on demand: there may be a hundred thousand.
 pub(super) fn path(copy: &JobClone<'_>, number: usize) -> String {
     let path = copy.names.path(number).unwrap_or_default().into_os_string();
     path.into_string().unwrap_or_else(|path| path.to_string_lossy().into_owned())
 }
 
-/// Where a file's part begins.
+/// Returns the offset where a file's range begins.
 fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, JobFault> {
     let work = &copy.job.direction;
     if copy.job.files.append && file.is_regular {
@@ -85,7 +83,7 @@ fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, JobFault> {
     Ok(start.div_ceil(align).saturating_mul(align))
 }
 
-/// Sizes and parts of a copy's files.
+/// Returns the sizes and ranges of a copy's files.
 pub(super) fn layout(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Layout {
     if copy.engine.does_no_io {
         return Layout::default();
@@ -95,8 +93,8 @@ pub(super) fn layout(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Layout
     }
     match resolve(copy, places) {
         Ok(layout) => layout,
-        Err(wrong) => {
-            copy.wrong(wrong);
+        Err(fault) => {
+            copy.refuse(fault);
             Layout::default()
         }
     }
@@ -111,27 +109,27 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
     let block = copy.min_block();
     let files = files(copy, places);
     let total = files.iter().try_fold(0_u64, |sum, file| Some(sum.saturating_add(file.length?)));
-    let said_bytes = match work.region.size {
+    let size_bytes = match work.region.size {
         Some(FileRegion::Bytes(bytes)) => bytes,
         _ => 0,
     };
     let is_empty = total.is_none_or(|total| total == 0);
-    if is_empty && said_bytes == 0 && rules.filesize.is_none() && !rules.fill_device {
+    if is_empty && size_bytes == 0 && rules.filesize.is_none() && !rules.fill_device {
         if copy.is_foreign() {
             // Only the engine knows the size of its target.
             return Ok(Layout::default());
         }
         return Err(JobFault::NoSize);
     }
-    if said_bytes > 0 && said_bytes < block {
-        return Err(JobFault::SizeBelowBlock { size: said_bytes, block });
+    if size_bytes > 0 && size_bytes < block {
+        return Err(JobFault::SizeBelowBlock { size: size_bytes, block });
     }
-    let fills = rules.fill_device && said_bytes == 0;
+    let fills = rules.fill_device && size_bytes == 0;
     let free_bytes = match files.first() {
         Some(_) if fills => places.free_bytes(&path(copy, 0)).ok_or(JobFault::NoSize)?.min(LONGEST / 2),
         _ => 0,
     };
-    let mut lengths = Lengths::new(copy, said_bytes, files.len() as u64, fills.then_some(free_bytes));
+    let mut lengths = Lengths::new(copy, size_bytes, files.len() as u64, fills.then_some(free_bytes));
     let mut layout = Layout::default();
     let mut moved = 0_u64;
     for (number, file) in files.iter().enumerate() {
@@ -155,7 +153,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
             layout.fresh += 1;
         }
     }
-    let size = if said_bytes == 0 || (moved > 0 && said_bytes > moved) { moved } else { said_bytes };
+    let size = if size_bytes == 0 || (moved > 0 && size_bytes > moved) { moved } else { size_bytes };
     if size < block {
         return Err(JobFault::SizeBelowBlock { size, block });
     }
@@ -169,7 +167,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
         if let Some(why) = steady.problem_in(range.length.0, block) {
             return Err(JobFault::Unsupported { option: "sprandom".to_owned(), why });
         }
-        // fio ignores `io_size` here, too.
+        // fio ignores `io_size` here as well.
         layout.io_bytes = Some(Bytes(steady.physical_bytes(range.length.0, block)));
     }
     if copy.engine.calls_files {
@@ -197,30 +195,30 @@ fn asks_for_zones(copy: &JobClone<'_>) -> Result<bool, JobFault> {
     }
 }
 
-/// The lengths of the parts of a copy's files, in the order of the files.
+/// Computes the lengths of the ranges of a copy's files, in file order.
 struct Lengths<'a, 'j> {
     copy: &'a JobClone<'j>,
     block: u64,
-    /// Share of `size` for each file; 0 without `size`.
+    /// Share of `size` per file in bytes; 0 without `size`.
     each_bytes: u64,
-    /// Files that still get a block of the remainder of `size`.
+    /// Number of files that still get a block of the remainder of `size`.
     longer: u64,
     /// Free bytes of the file system, for a job that fills it.
     fills_bytes: Option<u64>,
     drawn: Draws,
-    /// Sizes that are drawn are multiples of it.
+    /// Random sizes are multiples of this.
     unit_bytes: u64,
 }
 
 impl<'a, 'j> Lengths<'a, 'j> {
-    fn new(copy: &'a JobClone<'j>, said_bytes: u64, files: u64, fills_bytes: Option<u64>) -> Lengths<'a, 'j> {
+    fn new(copy: &'a JobClone<'j>, size_bytes: u64, files: u64, fills_bytes: Option<u64>) -> Lengths<'a, 'j> {
         let block = copy.min_block();
-        let each_bytes = said_bytes.checked_div(files).unwrap_or(0);
+        let each_bytes = size_bytes.checked_div(files).unwrap_or(0);
         Lengths {
             copy,
             block,
             each_bytes,
-            longer: (said_bytes - each_bytes * files) / block,
+            longer: (size_bytes - each_bytes * files) / block,
             fills_bytes,
             drawn: Draws::new(copy.seed, copy.thread_number, StreamOf::FileSizes, copy.width()),
             unit_bytes: smallest_of_all(&copy.job.direction),
@@ -230,11 +228,11 @@ impl<'a, 'j> Lengths<'a, 'j> {
     /// Returns the length of the next file's part, which begins at `start`.
     fn of(&mut self, file: &File, start: u64, number: usize) -> Result<u64, JobFault> {
         let copy = self.copy;
-        let behind = |length: u64| JobFault::OffsetBehindEnd { offset: start, path: path(copy, number), length };
-        let whole = |bytes: u64| bytes.checked_sub(start).ok_or_else(|| behind(bytes));
+        let beyond = |length: u64| JobFault::OffsetBeyondEnd { offset: start, path: path(copy, number), length };
+        let whole = |bytes: u64| bytes.checked_sub(start).ok_or_else(|| beyond(bytes));
         let mut length = match (copy.job.files.filesize, self.fills_bytes) {
             (None, Some(free_bytes)) => {
-                // All free space and a little more, so that the job ends with ENOSPC.
+                // All free space and one block more, so that the job ends with ENOSPC.
                 let blocks = file.length.unwrap_or(0).saturating_add(free_bytes).div_ceil(self.block) + 1;
                 blocks.saturating_mul(self.block).saturating_sub(start)
             }
@@ -246,7 +244,7 @@ impl<'a, 'j> Lengths<'a, 'j> {
             (None, None) => whole(file.length.unwrap_or(0))?,
             (Some(range), _) => match file.length {
                 Some(bytes) if (range.low..=range.high.max(range.low)).contains(&bytes) => whole(bytes)?,
-                _ if start > range.low => return Err(behind(range.low)),
+                _ if start > range.low => return Err(beyond(range.low)),
                 _ if range.high <= range.low => range.low - start,
                 _ => {
                     let span = (range.high - range.low) as f64;
@@ -264,7 +262,7 @@ impl<'a, 'j> Lengths<'a, 'j> {
     }
 }
 
-/// A file engine makes one call per file, when fio would open it, whatever the file's size.
+/// A file engine makes one call per file, at the time fio would open it, whatever the file's size.
 fn one_op_a_file(copy: &mut JobClone<'_>, layout: &mut Layout, block: u64) -> Result<(), JobFault> {
     let longest = layout.ranges.iter().map(|range| range.length.0).max().unwrap_or(0);
     if let Some(short) = layout.ranges.iter().find(|range| range.length.0 < block) {
@@ -283,7 +281,7 @@ fn one_op_a_file(copy: &mut JobClone<'_>, layout: &mut Layout, block: u64) -> Re
     Ok(())
 }
 
-/// Drops trailing entries that repeat the one before.
+/// Removes trailing entries that repeat the one before.
 fn finish(copy: &JobClone<'_>, layout: &mut Layout) {
     if layout.lengths.iter().all(|length| length.0 == 0) {
         layout.lengths.clear();

@@ -1,4 +1,4 @@
-//! The ops of a job.
+//! The block stream of a job.
 
 use super::clone::JobClone;
 use super::error::JobFault;
@@ -6,7 +6,7 @@ use super::facts::{Layout, by_kind, ops_limit, smallest};
 use crate::fio::options::direction::{Generator, KindSizes, NORANDOMMAP, RANDOM_GENERATOR, RANDSEED};
 use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::zones::{ZONEMODE, ZONERANGE, ZONESKIP, ZoneMode};
-use crate::fio::value::direction::{AccessOrder as Said, Ops};
+use crate::fio::value::direction::{AccessOrder as FioOrder, Ops};
 use crate::fio::value::distribution::RandomDistribution;
 use crate::fio::value::{Compat, FileRegion};
 use plumb_workload::blocks::ByKind;
@@ -17,7 +17,7 @@ use plumb_workload::blocks::fio::{
 use plumb_workload::{BlockStream, Bytes};
 use std::os::unix::ffi::OsStrExt;
 
-/// A job's ops: drawn, or recorded.
+/// Returns a job's ops: generated or recorded.
 pub(super) fn ops(copy: &mut JobClone<'_>, layout: &Layout) -> BlockStream {
     match copy.recorded.clone() {
         Some(recorded) => super::replay::recording(copy, &recorded).into(),
@@ -50,8 +50,8 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         read_percent,
         trims,
         order: match work.rw.order {
-            Said::Sequential { skip_bytes } => AccessOrder::Sequential { skip_bytes },
-            Said::Random { ops_per_draw } => AccessOrder::Random { ops_per_draw: ops_per_draw.max(1) },
+            FioOrder::Sequential { skip_bytes } => AccessOrder::Sequential { skip_bytes },
+            FioOrder::Random { ops_per_draw } => AccessOrder::Random { ops_per_draw: ops_per_draw.max(1) },
         },
         sequencer: work.sequencer,
         sizes: by_kind(sizes.map(size)),
@@ -63,15 +63,15 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
         coverage: Coverage::Again,
         generator: match work.random.generator {
             Generator::Tausworthe64 => RandomGenerator::Taus258,
-            // A generator that is said is kept, as in fio, even where it is too narrow.
-            Generator::Tausworthe if copy.is_said(&RANDOM_GENERATOR) => RandomGenerator::Taus88Only,
+            // As in fio, an explicit generator is kept even if it is too narrow.
+            Generator::Tausworthe if copy.is_given(&RANDOM_GENERATOR) => RandomGenerator::Taus88Only,
             Generator::Tausworthe | Generator::Lfsr => RandomGenerator::Taus88,
         },
         seed: copy.seed,
-        // As in fio 3.42; in earlier versions offsets did not follow from a seed unless `randrepeat` was off.
+        // As in fio 3.42. Before, offsets did not follow from a seed unless `randrepeat` was off.
         seeding: Seeding::All,
-        // A seed that is said holds for the whole job; the default one begins again with each loop.
-        reseed_each_loop: !copy.is_said(&RANDSEED) && work.random.randrepeat,
+        // An explicit seed applies to the whole job. The default one restarts with each loop.
+        reseed_each_loop: !copy.is_given(&RANDSEED) && work.random.randrepeat,
         worker_number: copy.thread_number,
         ranges: layout.ranges.clone(),
         file_choice: copy.job.files.service,
@@ -99,7 +99,8 @@ fn size(sizes: KindSizes) -> JobSize {
     }
 }
 
-/// Along a curve, every block can come up, as was meant; with `--compat=strict`, draws are fio's own.
+/// Returns the offset distribution. By default, a curve reaches every block, as
+/// intended; with `--compat=strict`, draws are fio's own.
 fn distribution(copy: &JobClone<'_>) -> OffsetDistribution {
     let work = &copy.job.direction;
     if let Some(steady) = work.steady_state.wanted() {
@@ -130,10 +131,10 @@ fn distribution(copy: &JobClone<'_>) -> OffsetDistribution {
     }
 }
 
-/// The hash from which fio begins a file's draws. Source: Jenkins, "Hash functions for hash table lookup" (2006), lookup3.
-/// fio takes single bytes of each piece of twelve but the last.
+/// Returns the hash that seeds fio's draws for a file. Source: Jenkins, "Hash functions for hash table lookup" (2006),
+/// lookup3. fio uses single bytes for each 12-byte block except the last.
 fn name_hash(name: &[u8]) -> u32 {
-    /// Where fio begins, in place of lookup3's constant.
+    /// fio's initial value, in place of lookup3's constant.
     const START: u32 = 0x61c8_8647;
     const PIECE: usize = 12;
     const MIX: [u32; 6] = [4, 6, 8, 16, 19, 4];
@@ -169,10 +170,10 @@ fn coverage(copy: &mut JobClone<'_>) -> Coverage {
         return Coverage::default();
     }
     if work.steady_state.is_on {
-        if !copy.is_said(&RANDOM_GENERATOR) {
+        if !copy.is_given(&RANDOM_GENERATOR) {
             copy.fix("random_generator=lfsr is set, because sprandom needs it");
         }
-        if !copy.is_said(&NORANDOMMAP) {
+        if !copy.is_given(&NORANDOMMAP) {
             copy.fix("norandommap is set, because sprandom needs it");
         }
         return Coverage::Again;
@@ -212,7 +213,7 @@ fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
     }
     let Some(size) = zones.size_bytes else {
         let why = "a stride is from zone to zone";
-        copy.wrong(JobFault::Needs { option: "zonemode=strided", needs: "zonesize", why });
+        copy.refuse(JobFault::Needs { option: "zonemode=strided", needs: "zonesize", why });
         return None;
     };
     let open = copy.job.files.openfiles.map_or(copy.names.count(), |open| (open as usize).min(copy.names.count()));
@@ -231,14 +232,14 @@ fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
     Some(ZoneStride { size: Bytes(size), range: Bytes(zones.range_bytes.unwrap_or(size)), skip: Bytes(skip) })
 }
 
-/// Refuses or warns of options that only strides use. Source: `fixup_options` in fio's `init.c`, since 3.13.
+/// Rejects or warns about options that apply only to strides. Source: `fixup_options` in fio's `init.c`, since 3.13.
 fn without_strides(copy: &mut JobClone<'_>) {
     let zones = &copy.job.zones;
     if zones.mode != ZoneMode::None {
         return;
     }
     if zones.size_bytes.is_some() {
-        copy.wrong(match copy.is_said(&ZONEMODE) {
+        copy.refuse(match copy.is_given(&ZONEMODE) {
             true => {
                 let why = "zonesize has no meaning without zones; remove one of them";
                 JobFault::Contradiction { first: "zonemode=none", second: "zonesize", why }
@@ -250,8 +251,8 @@ fn without_strides(copy: &mut JobClone<'_>) {
         });
         return;
     }
-    let said = [(ZONESKIP.name(), copy.is_said(&ZONESKIP)), (ZONERANGE.name(), copy.is_said(&ZONERANGE))];
-    for (option, _) in said.into_iter().filter(|(_, is_said)| *is_said) {
+    let given = [(ZONESKIP.name(), copy.is_given(&ZONESKIP)), (ZONERANGE.name(), copy.is_given(&ZONERANGE))];
+    for (option, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
         copy.warnings.push(format!("{option} has no effect without zonemode=strided and zonesize"));
     }
 }
@@ -272,7 +273,7 @@ fn no_overlap(copy: &mut JobClone<'_>) -> bool {
 mod tests {
     use super::name_hash;
 
-    // Protects: hashes of names of any length are those of fio 3.33, whose offsets depend on them.
+    // Protects: the hashes of names of any length equal those of fio 3.33, because offsets depend on them.
     #[test]
     fn names_are_hashed_as_fio_hashes_them() {
         for (name, hash) in

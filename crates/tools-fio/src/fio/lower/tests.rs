@@ -36,7 +36,7 @@ impl Files for OneFile {
     }
 }
 
-/// A system of a few paths.
+/// A system with a few paths.
 #[derive(Default)]
 pub(super) struct Known(BTreeMap<String, Found>);
 
@@ -95,7 +95,7 @@ fn on(paths: &[(&str, Found)], text: &str) -> Result<Lowered, LowerErrors> {
     lower(&read(text), &mut known(paths), Entropy(7), validate)
 }
 
-/// Lowered, and read back from its native form.
+/// Lowers a job file, and checks that the workload survives a round trip through its native form.
 fn lowered(text: &str) -> Lowered {
     let lowered = on(&[], text).unwrap_or_else(|errors| panic!("{errors}"));
     round_trip(&lowered);
@@ -128,7 +128,7 @@ fn stream(lowered: &Lowered, copy: usize) -> &Stream {
 fn files(lowered: &Lowered, copy: usize) -> &JobFiles {
     match &lowered.workload.target[&group(lowered, copy).target] {
         Target::JobFiles(files) => files,
-        other => panic!("{other:?} are no files"),
+        other => panic!("{other:?} are not files"),
     }
 }
 
@@ -153,21 +153,21 @@ fn copies_have_files_offsets_and_numbers_of_their_own() {
     assert_eq!(all.workload.phase.len(), 1);
 }
 
-/// Protects: `file_append` writes behind the file as it was before it is laid out, once.
+/// Protects: `file_append` writes, once, after the end of the file as it was before layout.
 #[test]
 fn appending_begins_where_the_file_ends() {
     let text = "[a]\nrw=write\nsize=1m\nfile_append=1\nfilename=x\n";
     let at = |paths: &[(&str, Found)]| {
         let all = on(paths, text).unwrap_or_else(|errors| panic!("{errors}"));
-        assert!(!group(&all, 0).files.append, "the engine would begin behind what is laid out");
+        assert!(!group(&all, 0).files.append, "the engine would begin after the laid-out data");
         (stream(&all, 0).ranges.clone(), files(&all, 0).lengths.clone())
     };
     let range = |start: u64| vec![FileRange { start: Bytes(start), length: Bytes(1 << 20) }];
     assert_eq!(at(&[("x", Found::Regular { bytes: 3 << 20 })]), (range(3 << 20), vec![Bytes(4 << 20)]));
-    assert_eq!(at(&[]), (range(0), vec![Bytes(1 << 20)]), "a new file has no end to begin behind");
+    assert_eq!(at(&[]), (range(0), vec![Bytes(1 << 20)]), "a new file has no data to append to");
 }
 
-/// Protects: a job sees the files that those before it lay out. fio 3.42 begins these copies at 0, 10 and 5 MiB.
+/// Protects: a job sees the files that earlier jobs lay out. fio 3.42 begins these copies at 0, 10 and 5 MiB.
 #[test]
 fn a_percentage_is_of_the_file_that_an_earlier_job_lays_out() {
     let text = "[a]\nrw=randread\noffset_increment=25%\nnumjobs=3\nfilename=x\nsize=2m\nfilesize=20m\n";
@@ -179,10 +179,10 @@ fn a_percentage_is_of_the_file_that_an_earlier_job_lays_out() {
     let sized = lowered("[a]\nrw=write\nsize=3m\nfilename=x\n[b]\nstonewall\nrw=read\nfilename=x\n");
     assert_eq!(stream(&sized, 1).ranges[0].length, Bytes(3 << 20), "no size: that of the file");
     let later = "[a]\nrw=write\nsize=3m\nfilename=x\ncreate_on_open=1\n[b]\nrw=read\nfilename=x\n";
-    assert!(refusal(later).contains("the size of its files is unknown"), "nobody lays it out");
+    assert!(refusal(later).contains("the size of its files is unknown"), "no job lays it out");
 }
 
-/// Protects: no count takes memory or threads without end, and the error names its line. fio ends at 4,096 jobs.
+/// Protects: no count can exhaust memory or threads, and the error names its line. fio's limit is 4,096 jobs.
 #[test]
 fn counts_have_limits() {
     let files = |text: &str| fio::read(&["a.fio".to_owned()], &Machine::default(), &mut OneFile(text.to_owned()));
@@ -211,16 +211,16 @@ fn a_stonewall_is_a_phase_and_groups_are_numbered() {
 fn waits_are_for_groups_of_the_same_phase() {
     let all = lowered("[global]\nsize=1m\n[a]\nnumjobs=2\n[b]\nwait_for=a\n[c]\nstonewall\nwait_for=a\n");
     assert_eq!(group(&all, 2).start.after, ["a.0", "a.1"]);
-    assert!(group(&all, 3).start.after.is_empty(), "what it waits for is over");
+    assert!(group(&all, 3).start.after.is_empty(), "the earlier phase has ended");
     assert!(refusal("[global]\nsize=1m\n[a]\nwait_for=b\n[b]\n").contains("no earlier job has this name"));
     assert!(refusal("[a]\nsize=1m\nwait_for=a\n").contains("cannot wait for itself"));
     assert!(refusal("[global]\nsize=1m\n[a]\n[a]\n[b]\nwait_for=a\n").contains("several earlier jobs"));
 }
 
 #[test]
-fn the_end_of_a_job_ends_whom_it_should() {
+fn exitall_ends_the_requested_jobs() {
     let end = |text: &str, copy: usize| group(&lowered(&format!("[global]\nsize=1m\n{text}")), copy).when_done.clone();
-    // One `exitall` holds for all jobs.
+    // One `exitall` applies to all jobs.
     assert_eq!(end("[a]\nexitall\n[b]\n", 1), WhenDone::Phase);
     assert_eq!(end("[a]\nexitall\n[b]\nnew_group\n", 0), WhenDone::Groups(vec!["a".to_owned()]));
     assert_eq!(end("[a]\nexitall\nexit_what=all\n", 0), WhenDone::Run);
@@ -232,10 +232,10 @@ fn the_end_of_a_job_ends_whom_it_should() {
 #[test]
 fn size_is_of_the_job_and_filesize_of_each_file() {
     let all = lowered("[a]\nsize=1m\nnrfiles=3\nbs=4k\n");
-    // What does not make up a block is left over.
+    // An incomplete block is left over.
     assert_eq!(stream(&all, 0).ranges, [FileRange { start: Bytes(0), length: Bytes(349_525) }]);
     assert_eq!(stream(&all, 0).io_bytes, None);
-    // What makes up blocks goes to the first files.
+    // Remaining blocks go to the first files.
     let uneven = lowered("[a]\nsize=1040k\nnrfiles=1000\nbs=512\n");
     let lengths: Vec<u64> = stream(&uneven, 0).ranges.iter().map(|range| range.length.0).collect();
     assert_eq!(lengths, [1_064 + 512, 1_064]);
@@ -250,10 +250,11 @@ fn size_is_of_the_job_and_filesize_of_each_file() {
     assert!(refusal("[a]\nsize=1k\nbs=4k\n").contains("is smaller than one block"));
 }
 
-/// As fio's manual has it: a rate is held on the whole, unless pauses are to be left out of it.
+/// As in fio's manual, a rate is an average over the whole run unless it ignores pauses.
 #[test]
 fn pauses_are_made_up_for_unless_the_rate_ignores_them() {
-    let catches_up = |said: &str| group(&lowered(&format!("[a]\nsize=1m\nrate=1m\n{said}")), 0).pace.catch_up_thinking;
+    let catches_up =
+        |options: &str| group(&lowered(&format!("[a]\nsize=1m\nrate=1m\n{options}")), 0).pace.catch_up_thinking;
     assert!(catches_up("thinktime=1s\n"));
     assert!(!catches_up("thinktime=1s\nrate_ignore_thinktime=1\n"));
     assert!(!catches_up(""), "there is nothing to make up for");
@@ -261,7 +262,7 @@ fn pauses_are_made_up_for_unless_the_rate_ignores_them() {
 
 /// The default of one op between pauses would leave no time to work in.
 #[test]
-fn a_time_of_work_alone_sets_no_number_of_ops_between_pauses() {
+fn thinktime_iotime_alone_sets_no_op_count() {
     let think = |text: &str| {
         let all = lowered(&format!("[a]\nsize=1m\nthinktime=1s\n{text}"));
         let think = group(&all, 0).pace.think.unwrap();
@@ -273,26 +274,26 @@ fn a_time_of_work_alone_sets_no_number_of_ops_between_pauses() {
 }
 
 #[test]
-fn per_cent_are_of_what_is_there() {
+fn percentages_refer_to_the_existing_file() {
     let disk = [("/dev/x", Found::Block { bytes: GIB }), ("f", Found::Regular { bytes: 10_000 })];
     let part = on(&disk, "[a]\nfilename=/dev/x\nsize=25%\noffset=50%\nrw=randwrite\n").unwrap();
     assert_eq!(stream(&part, 0).ranges, [FileRange { start: Bytes(GIB / 2), length: Bytes(GIB / 4) }]);
     assert!(files(&part, 0).lengths.is_empty(), "devices are not laid out");
     let whole = on(&disk, "[a]\nfilename=f\n").unwrap();
     assert_eq!(stream(&whole, 0).ranges, [FileRange { start: Bytes(0), length: Bytes(10_000) }]);
-    let behind = on(&disk, "[a]\nfilename=f\noffset=20k\n").unwrap_err().to_string();
-    assert!(behind.contains("is beyond the end of `f` (10000 bytes)"), "{behind}");
-    // A job that is named like a device works on it.
+    let beyond = on(&disk, "[a]\nfilename=f\noffset=20k\n").unwrap_err().to_string();
+    assert!(beyond.contains("is beyond the end of `f` (10000 bytes)"), "{beyond}");
+    // A job named like a device works on that device.
     assert_eq!(files(&on(&disk, "[/dev/x]\nrw=read\n").unwrap(), 0).names, Names::Said(vec!["/dev/x".into()]));
 }
 
 #[test]
-fn sizes_and_delays_are_drawn_as_fio_draws_them() {
+fn sizes_and_delays_equal_fios() {
     let all = lowered("[a]\nfilesize=4k-1m\nnrfiles=4\nstartdelay=1-10\n");
     let again = lowered("[a]\nfilesize=4k-1m\nnrfiles=4\nstartdelay=1-10\n");
     assert_eq!(all.workload, again.workload);
     let lengths: Vec<u64> = stream(&all, 0).ranges.iter().map(|range| range.length.0).collect();
-    // What fio 3.33 lays out.
+    // Sizes that fio 3.33 lays out.
     assert_eq!(lengths, [151_552, 327_680, 311_296, 937_984]);
     let two = lowered("[x]\nsize=1m\n[b]\nfilesize=8k-64k\nnrfiles=3\nrandom_generator=tausworthe64\nrandseed=77\n");
     let lengths: Vec<u64> = stream(&two, 1).ranges.iter().map(|range| range.length.0).collect();
@@ -303,7 +304,7 @@ fn sizes_and_delays_are_drawn_as_fio_draws_them() {
 }
 
 #[test]
-fn a_seed_that_is_said_holds_and_otherwise_randrepeat_decides() {
+fn an_explicit_seed_overrides_randrepeat() {
     let seed = |text: &str| lowered(&format!("[a]\nsize=1m\n{text}")).jobs[0].seed;
     assert_eq!(seed(""), 0x89);
     assert_eq!(seed("randrepeat=0\n"), 7);
@@ -311,7 +312,8 @@ fn a_seed_that_is_said_holds_and_otherwise_randrepeat_decides() {
     assert_eq!(seed("randseed=18446744073709551615\n"), u64::MAX);
 }
 
-/// Protects: sprandom becomes the way to the steady state, with the amount that the SSD holds; what fio refuses is refused.
+/// Protects: sprandom becomes the steady-state rule with the capacity of the SSD,
+/// and input that fio refuses is refused.
 #[test]
 fn sprandom_writes_the_physical_capacity() {
     let one = |text: &str| lowered(&format!("[a]\nsprandom=1\nsize=32m\n{text}"));
@@ -332,14 +334,14 @@ fn sprandom_writes_the_physical_capacity() {
         ("rw=randwrite\nspr_op=1.2\n", "the over-provisioning 1.2 is not between 0 and 1"),
         ("rw=randwrite\nspr_num_regions=2000\nspr_cs=32k\n", "use at most 1177 regions"),
     ] {
-        let told = refused(text);
-        assert!(told.contains(expected), "{text}: {told}");
+        let message = refused(text);
+        assert!(message.contains(expected), "{text}: {message}");
     }
 }
 
-/// Protects: engines with rules of their own are refused as in fio, and the donor lies in the job's directory.
+/// Protects: engines with rules of their own are refused as in fio, and the donor is in the job's directory.
 #[test]
-fn memory_and_donors_are_engines_of_their_own() {
+fn page_fault_and_e4defrag_have_their_own_rules() {
     let memory = lowered("[a]\nioengine=page_fault\nsize=1m\nrw=randrw\n");
     assert_eq!(group(&memory, 0).backend, Backend::PageFault);
     assert!(matches!(memory.workload.target[&group(&memory, 0).target], Target::Null(_)), "no file is used");
@@ -352,13 +354,13 @@ fn memory_and_donors_are_engines_of_their_own() {
         ("ioengine=page_fault\nsize=0\n", "the size of its files is unknown"),
         ("ioengine=e4defrag\nrw=write\n", "needs `donorname`"),
     ] {
-        let told = refusal(&format!("[a]\nsize=1m\n{text}"));
-        assert!(told.contains(expected), "{text}: {told}");
+        let message = refusal(&format!("[a]\nsize=1m\n{text}"));
+        assert!(message.contains(expected), "{text}: {message}");
     }
 }
 
 #[test]
-fn fix_ups_follow_from_what_is_said() {
+fn fixups_follow_from_the_given_options() {
     let one = |text: &str| lowered(&format!("[a]\nsize=1m\n{text}"));
     assert!(group(&one("rw=read\n"), 0).files.prepare.write);
     assert!(!group(&one("rw=write\n"), 0).files.prepare.write);
@@ -404,9 +406,9 @@ fn only_engines_with_a_queue_have_a_depth() {
 }
 
 #[test]
-fn errors_are_passed_over_by_number() {
-    let passed = |said: &str| {
-        let lowered = lowered(&format!("[a]\nsize=4k\n{said}\n"));
+fn errors_are_ignored_by_number() {
+    let passed = |options: &str| {
+        let lowered = lowered(&format!("[a]\nsize=4k\n{options}\n"));
         let ignored = group(&lowered, 0).errors.ignore.clone();
         ignored.into_iter().map(|ignored| (ignored.at, ignored.errno)).collect::<Vec<_>>()
     };
@@ -416,9 +418,9 @@ fn errors_are_passed_over_by_number() {
     assert_eq!(passed("ignore_error=EINVAL:5"), [(ErrorOrigin::Read, 22), (ErrorOrigin::Read, 5)]);
 }
 
-// Protects: jobs that are reported as one have one ramp, as with fio.
+// Protects: as in fio, jobs that are reported together have one ramp.
 #[test]
-fn a_ramp_of_bytes_is_that_of_the_group() {
+fn a_byte_ramp_is_shared_by_the_group() {
     let all = lowered("[global]\nsize=1m\nramp_size=64k\ngroup_reporting\n[a]\n[b]\n[c]\nnew_group\n");
     let untils: Vec<_> = all.workload.phase[0].workers.iter().map(|group| group.ramp_until.clone().unwrap()).collect();
     assert!(untils.iter().all(|until| until.bytes.0 == 65_536));
@@ -440,27 +442,27 @@ fn a_control_group_goes_with_its_weight() {
 
 #[test]
 fn options_that_contradict_one_another_are_refused() {
-    let wrong = |text: &str, says: &str| {
-        let told = refusal(&format!("[a]\nsize=1m\n{text}"));
-        assert!(told.contains(says), "{told}");
+    let refused_with = |text: &str, expected: &str| {
+        let message = refusal(&format!("[a]\nsize=1m\n{text}"));
+        assert!(message.contains(expected), "{message}");
     };
-    wrong("rate=1m\nrate_iops=10\n", "`rate` and `rate_iops` cannot be combined");
-    wrong("rate=1m\nrate_min=2m\n", "the minimum rate exceeds the rate limit");
-    wrong("zonemode=strided\n", "needs `zonesize`");
-    wrong("zonemode=none\nzonesize=64k\n", "cannot be combined");
-    wrong("zonesize=64k\nzoneskip=64k\n", "`zonesize` needs `zonemode=strided`");
-    wrong("numjobs=0\n", "numjobs=0: there are no copies of the job");
-    wrong("nrfiles=0\n", "nrfiles=0: there are no files");
-    wrong("rw=write\nverify=md5\nbs=512\nverify_offset=500\n", "the header does not fit");
-    wrong("ioengine=psync\natomic=1\nrw=write\n", "`atomic` needs");
-    wrong("ioengine=net\nport=1\nrw=randread\n", "a socket is sequential");
-    wrong("ioengine=net\n", "needs `port`");
-    wrong("ioengine=cpuio\n", "needs `cpuload`");
-    wrong("rw=randtrim\nnum_range=8\nioengine=libaio\n", "needs `ioengine=io_uring_cmd`");
-    wrong("ss=iops:1%\nss_dur=3\nss_interval=2\n", "a multiple of the interval");
-    wrong("numa_cpu_nodes=9\n", "no NUMA node 9");
-    wrong("offset=5z\n", "needs `zonemode=zbd`");
-    wrong("rw=read\nunlink_each_loop=1\nloops=2\n", "cannot be read again");
+    refused_with("rate=1m\nrate_iops=10\n", "`rate` and `rate_iops` cannot be combined");
+    refused_with("rate=1m\nrate_min=2m\n", "the minimum rate exceeds the rate limit");
+    refused_with("zonemode=strided\n", "needs `zonesize`");
+    refused_with("zonemode=none\nzonesize=64k\n", "cannot be combined");
+    refused_with("zonesize=64k\nzoneskip=64k\n", "`zonesize` needs `zonemode=strided`");
+    refused_with("numjobs=0\n", "numjobs=0: there are no copies of the job");
+    refused_with("nrfiles=0\n", "nrfiles=0: there are no files");
+    refused_with("rw=write\nverify=md5\nbs=512\nverify_offset=500\n", "the header does not fit");
+    refused_with("ioengine=psync\natomic=1\nrw=write\n", "`atomic` needs");
+    refused_with("ioengine=net\nport=1\nrw=randread\n", "a socket is sequential");
+    refused_with("ioengine=net\n", "needs `port`");
+    refused_with("ioengine=cpuio\n", "needs `cpuload`");
+    refused_with("rw=randtrim\nnum_range=8\nioengine=libaio\n", "needs `ioengine=io_uring_cmd`");
+    refused_with("ss=iops:1%\nss_dur=3\nss_interval=2\n", "a multiple of the interval");
+    refused_with("numa_cpu_nodes=9\n", "no NUMA node 9");
+    refused_with("offset=5z\n", "needs `zonemode=zbd`");
+    refused_with("rw=read\nunlink_each_loop=1\nloops=2\n", "cannot be read again");
     let read_only = fio::read(
         &["--readonly".to_owned(), "a.fio".to_owned()],
         &Machine::default(),
@@ -471,7 +473,7 @@ fn options_that_contradict_one_another_are_refused() {
 }
 
 #[test]
-fn what_is_no_job_has_no_files() {
+fn an_engine_without_io_has_no_files() {
     let all = lowered(
         "[c]\nioengine=cpuio\ncpuload=50\n[e]\nioengine=exec\nprogram=/bin/true\n[n]\nioengine=null\nsize=1g\n",
     );
@@ -496,7 +498,7 @@ fn each_file_is_one_op_of_an_engine_that_calls_files() {
 }
 
 #[test]
-fn engines_that_are_not_run_are_translated_and_told() {
+fn unsupported_engines_are_translated_and_reported() {
     let all = lowered("[a]\nioengine=rbd\nrbdname=x\npool=p\nbs=8k\niodepth=4\nrw=randwrite\n");
     let Backend::Foreign { engine, options } = &group(&all, 0).backend else { panic!("it is foreign") };
     assert_eq!((engine.as_str(), options["rbdname"].as_str(), options["pool"].as_str()), ("rbd", "x", "p"));
@@ -528,7 +530,7 @@ fn every_engine_that_works_has_a_backend() {
 }
 
 #[test]
-fn steadiness_is_judged_over_what_is_reported_as_one() {
+fn steadiness_is_judged_per_reporting_group() {
     let all =
         lowered("[a]\nsize=1m\nss=bw_slope:0.5%\nss_dur=10\nnumjobs=2\ngroup_reporting\ntime_based\nruntime=60\n");
     let steady = group(&all, 0).steady.as_ref().unwrap();
@@ -547,7 +549,7 @@ fn cpus_and_nodes() {
 }
 
 #[test]
-fn names_are_made_by_the_format() {
+fn names_follow_the_format() {
     assert_eq!(names::generated("$JobName-$filenum.$jobnum$clientuid", "a", 2, ("7", "")), "a-7.2");
     assert_eq!(names::generated("", "a", 0, ("1", "")), "a.0.1");
     assert_eq!(names::generated("é$jobname$", "$jobnum", 0, ("1", "")), "é$jobnum$");
@@ -574,7 +576,7 @@ fn a_format_without_a_number_is_a_name_that_the_user_typed() {
 }
 
 proptest! {
-    /// Whatever is read, lowering gives a workload that can be printed and read, or says the problem.
+    /// For arbitrary input, lowering returns a workload that can be printed and parsed, or reports the problem.
     #[test]
     fn lowering_never_panics(text in job_texts()) {
         let words = ["a.fio".to_owned()];
@@ -589,7 +591,7 @@ proptest! {
     }
 }
 
-// Protects: counts that fio accepts and TOML cannot hold are limited, and the workload is written.
+// Protects: counts that fio accepts but TOML cannot hold are limited, so that the workload can be written.
 #[test]
 fn the_largest_counts_fit_a_workload_file() {
     let largest = u64::MAX;
@@ -599,7 +601,7 @@ fn the_largest_counts_fit_a_workload_file() {
     assert_eq!(toml.matches(&i64::MAX.to_string()).count(), 2, "{toml}");
 }
 
-/// Job files of options with all sorts of values.
+/// Generates job files of options with all sorts of values.
 fn job_texts() -> impl Strategy<Value = String> {
     use fio::options;
     let works: Vec<&'static options::OptionSpec> =

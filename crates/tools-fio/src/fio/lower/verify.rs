@@ -1,4 +1,4 @@
-//! How a job's blocks are stamped and read back.
+//! Verification: block headers and reading back.
 
 use super::clone::JobClone;
 use super::error::JobFault;
@@ -11,31 +11,31 @@ use plumb_workload::Verify;
 use plumb_workload::verify::{StampLayout, VerifyMethod, VerifyState};
 use std::path::PathBuf;
 
-/// Bytes of a stamp without what its method adds. Source: `struct verify_header`, fio's verify.h.
+/// Bytes of a header without the part of its method. Source: `struct verify_header`, fio's verify.h.
 const STAMP_BYTES: u64 = 48;
 
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Verification, if requested.
+/// Returns the verification rules, if requested.
 pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<Verify> {
-    let said = &copy.job.verify;
-    let Some(method) = said.method else {
-        let only = said.only && copy.writes() && !copy.replays();
+    let options = &copy.job.verify;
+    let Some(method) = options.method else {
+        let only = options.only && copy.writes() && !copy.replays();
         if only {
             copy.fix("nothing is written, because verify_only is set; nothing is verified without `verify`");
         }
         return only.then(|| Verify { read_back: false, only, ..Verify::new(VerifyMethod::Null) });
     };
-    let interval = interval(copy, said.interval.unwrap_or(0).into());
-    if u64::from(said.offset) + STAMP_BYTES > interval {
+    let interval = interval(copy, options.interval.unwrap_or(0).into());
+    if u64::from(options.offset) + STAMP_BYTES > interval {
         let why = "the header does not fit into its interval; use larger blocks or a smaller offset";
-        copy.wrong(JobFault::Contradiction { first: "verify_offset", second: "verify_interval", why });
+        copy.refuse(JobFault::Contradiction { first: "verify_offset", second: "verify_interval", why });
     }
     doubts(copy);
-    let expects_number = said.write_sequence && !forgets_number(copy, layout);
-    let expects_seed = said.header_seed && !forgets_seed(copy, layout);
+    let expects_number = options.write_sequence && !forgets_number(copy, layout);
+    let expects_seed = options.header_seed && !forgets_seed(copy, layout);
     let state = format!("local-{}-{}-verify.state", copy.job.name.replace('/', "."), copy.thread_number - 1);
     let state = match copy.aux_path {
         Some(directory) => PathBuf::from(directory).join(state),
@@ -44,31 +44,34 @@ pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<Verify> 
     Some(Verify {
         method,
         layout: StampLayout::default(),
-        read_back: said.do_verify,
-        only: said.only,
-        flushed_only: said.after_fsync,
+        read_back: options.do_verify,
+        only: options.only,
+        flushed_only: options.after_fsync,
         interval: Some(Bytes(interval)),
-        stamp_at: Bytes(said.offset.into()),
-        pattern: pattern(&said.pattern),
-        pattern_interval: said.pattern_interval.map(|bytes| Bytes(bytes.into())),
-        fatal: said.fatal,
-        dump: said.dump,
-        threads: said.async_threads,
-        thread_cpus: said.async_cpus.clone().unwrap_or_default(),
-        backlog: ops_limit(said.backlog),
-        backlog_batch: said.backlog_batch,
-        redraw: said.experimental,
+        stamp_at: Bytes(options.offset.into()),
+        pattern: pattern(&options.pattern),
+        pattern_interval: options.pattern_interval.map(|bytes| Bytes(bytes.into())),
+        fatal: options.fatal,
+        dump: options.dump,
+        threads: options.async_threads,
+        thread_cpus: options.async_cpus.clone().unwrap_or_default(),
+        backlog: ops_limit(options.backlog),
+        backlog_batch: options.backlog_batch,
+        redraw: options.experimental,
         expects_number,
         expects_seed,
-        state: VerifyState { load: said.state_load.then(|| state.clone()), save: said.state_save.then_some(state) },
+        state: VerifyState {
+            load: options.state_load.then(|| state.clone()),
+            save: options.state_save.then_some(state),
+        },
     })
 }
 
-/// Bytes per header: at most the smallest block, and a divisor of the smallest and the largest.
-fn interval(copy: &mut JobClone<'_>, said: u64) -> u64 {
+/// Returns the bytes per header: at most the smallest block, and a divisor of the smallest and the largest.
+fn interval(copy: &mut JobClone<'_>, requested: u64) -> u64 {
     let sizes = copy.job.direction.sizes();
     let (low, high) = (smallest(&sizes.write).max(1), largest(&sizes.write).max(1));
-    let mut interval = if said == 0 && low != high { low } else { said };
+    let mut interval = if requested == 0 && low != high { low } else { requested };
     if interval > low {
         interval = low;
     } else if copy.reads() && interval > smallest(&sizes.read) {
@@ -77,13 +80,13 @@ fn interval(copy: &mut JobClone<'_>, said: u64) -> u64 {
     if interval == 0 || low % interval != 0 || high % interval != 0 {
         interval = gcd(low, high);
     }
-    if said != 0 && said != interval {
+    if requested != 0 && requested != interval {
         copy.fix(format!("verify_interval is {}, because it must divide every block size", Bytes(interval)));
     }
     interval
 }
 
-/// A block may have been written more than once, in an unknown order.
+/// Whether a block may be written more than once, in an unknown order.
 fn may_overlap(copy: &JobClone<'_>, layout: &Layout) -> bool {
     let work = &copy.job.direction;
     let moved = layout.io_bytes.map_or(layout.bytes, |bytes| bytes.0);
@@ -95,7 +98,7 @@ fn may_overlap(copy: &JobClone<'_>, layout: &Layout) -> bool {
 }
 
 fn forgets_number(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
-    if copy.is_said(&VERIFY_WRITE_SEQUENCE) {
+    if copy.is_given(&VERIFY_WRITE_SEQUENCE) {
         return false;
     }
     let out_of_order = copy.forgets_blocks() && copy.depth() > 1;
@@ -107,7 +110,7 @@ fn forgets_number(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
 }
 
 fn forgets_seed(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
-    if copy.is_said(&VERIFY_HEADER_SEED) {
+    if copy.is_given(&VERIFY_HEADER_SEED) {
         return false;
     }
     let forgets =

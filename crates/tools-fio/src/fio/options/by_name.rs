@@ -1,13 +1,13 @@
-//! Options found by their names.
+//! Lookup of options by name.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Something of each option, by its name.
+/// A map from option names.
 pub(super) type ByName<T> = HashMap<&'static str, T, BuildHasherDefault<NameHasher>>;
 
-/// A file can have thousands of jobs, and each of their lines is looked up: FNV-1a is quick for short names, and the
-/// names are the table's own.
+/// FNV-1a, which is fast for short names. A file can have thousands of jobs, and each of their lines needs a lookup.
+/// The names come from the table, so collisions cannot be provoked.
 pub(super) struct NameHasher(u64);
 
 impl Default for NameHasher {

@@ -1,4 +1,4 @@
-//! What is written.
+//! Contents of the written buffers.
 
 use super::keywords::words;
 use super::row::{Row, options, row};
@@ -9,7 +9,7 @@ use crate::fio::value::pattern::Piece;
 use crate::fio::value::syntax::{Count, FLAG, PATTERN, Plain, SWITCH, Word, choice};
 use plumb_workload::content::DedupeMode;
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const ZERO_BUFFERS: Row<Plain<bool>> = row("zero_buffers", Two, FLAG);
 
 pub(in crate::fio) const REFILL_BUFFERS: Row<Plain<bool>> = row("refill_buffers", One, FLAG);

@@ -1,4 +1,4 @@
-//! What is done: reads, writes and trims, where, and in which sizes.
+//! Reads, writes and trims, their offsets and sizes.
 
 use super::keywords::words;
 use super::row::{Row, options, row};
@@ -14,7 +14,7 @@ use crate::fio::value::{Between, Each, EachRange, EachUnlessZero, FileRegion, Ma
 use plumb_workload::Bytes;
 use plumb_workload::blocks::fio::{Sequencer, SteadyState};
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const RANDOM_GENERATOR: Row<Choice<Generator>> =
     row("random_generator", Two, choice::<Generator>()).default("tausworthe");
 
@@ -28,10 +28,10 @@ pub(in crate::fio) const NORANDOMMAP: Row<Plain<bool>> = row("norandommap", One,
 pub(in crate::fio) const SIZE: Row<Maybe<Plain<FileRegion>>> = row("size", One, Maybe(REGION));
 
 options! {
-    /// Reads, writes and trims: which, where, and in which sizes.
+    /// Kinds of op, their offsets and sizes.
     pub struct DirectionOptions {
-        /// I/O direction and pattern; `:N` draws a random offset only every N ops, or skips N bytes after each sequential
-        /// op.
+        /// I/O direction and pattern; `:N` draws a random offset only every N ops, or
+        /// skips N bytes after each sequential op.
         rw: JobDirection = row("rw", One, DIRECTION).or("readwrite").default("read");
         /// What the `:N` of rw does: continue sequentially, or repeat the same offset.
         sequencer: Sequencer = row("rw_sequencer", Two, choice::<Sequencer>()).default("sequential");
@@ -148,7 +148,7 @@ options! {
 }
 
 impl DirectionOptions {
-    /// The sizes that hold: a split over a range over a size.
+    /// Returns the effective sizes: a split overrides a range, and a range overrides a size.
     pub fn sizes(&self) -> PerDirection<KindSizes> {
         let one = |bytes: u64, range: Option<Between<u64>>, split: &[SplitShare]| match (split, range) {
             ([], None) => KindSizes::Fixed(bytes),
@@ -168,16 +168,13 @@ impl DirectionOptions {
 /// The sizes of one kind of op.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KindSizes {
-    /// Always this.
     Fixed(u64),
-    /// Drawn from a range.
     Range(Between<u64>),
-    /// Drawn from a list.
     Split(Vec<SplitShare>),
 }
 
 impl SteadyStateOptions {
-    /// The plan of `sprandom`; `None` if it is not asked for.
+    /// Returns the plan of `sprandom`, or `None` if it is off.
     pub fn wanted(&self) -> Option<SteadyState> {
         self.is_on.then_some(SteadyState {
             over_provisioning: self.over_provisioning,
@@ -194,7 +191,7 @@ words! {
 }
 
 words! {
-    /// Which generator gives random offsets.
+    /// The generator of random offsets.
     Generator:
     /// Tausworthe, 32 bits.
     Tausworthe = "tausworthe",

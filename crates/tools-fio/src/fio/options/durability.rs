@@ -1,4 +1,4 @@
-//! When data is made to last.
+//! Flushes and synchronous writes.
 
 use super::keywords::words;
 use super::row::{options, row};

@@ -1,4 +1,4 @@
-//! What only some engines know.
+//! Options that only some engines have.
 
 use super::keywords::words;
 use super::row::{options, row};
@@ -10,7 +10,7 @@ use crate::fio::value::{Map, Maybe, Pair, ReadWrite, UnlessZero};
 use plumb_workload::{FileCall, SocketKind};
 
 options! {
-    /// Options that only some engines have; those that the job's engine does not have are at their defaults.
+    /// Options that only some engines have. Those that the job's engine lacks keep their defaults.
     pub struct EngineOptions {
         /// Poll for completions instead of waiting for interrupts.
         hipri: bool = row("hipri", One, FLAG).only(&["pvsync2", "sg", "io_uring", "io_uring_cmd", "libblkio", "xnvme"]);
@@ -152,11 +152,9 @@ options! {
 }
 
 words! {
-    /// How a CPU is kept busy.
+    /// The kind of load on the CPU.
     CpuMode:
-    /// With empty loops.
     Noop = "noop",
-    /// With sorting.
     Qsort = "qsort",
 }
 

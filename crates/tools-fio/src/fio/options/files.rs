@@ -9,10 +9,10 @@ use crate::fio::value::{Between, Maybe, UnlessZero};
 use plumb_workload::blocks::fio::FileChoice;
 use plumb_workload::files::{Allocation, FileLock, WriteLife};
 
-/// Files of all copies of all jobs of a run: each takes memory.
+/// Maximum number of files of all copies of all jobs of a run: each file takes memory.
 pub const FILES_MAX: u64 = 1 << 22;
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const NRFILES: Row<Count> = row("nrfiles", One, Count(at_most(1 << 20))).or("nr_files").default("1");
 
 options! {
@@ -109,15 +109,12 @@ options! {
 }
 
 words! {
-    /// What kind of file a name stands for.
+    /// The type of a file.
     FileType:
-    /// It is seen from the file.
+    /// Detected from the file.
     Unstated = "none",
-    /// A regular file.
     Regular = "file",
-    /// A block device.
     Block = "block",
-    /// A character device.
     Character = "char",
 }
 
@@ -138,17 +135,13 @@ words! {
 }
 
 words! {
-    /// The hints that the kernel gets about the pattern (posix_fadvise).
+    /// Access pattern hints to the kernel (posix_fadvise).
     Advice:
-    /// Nothing.
     None = "0",
-    /// What fits the job: sequential or random.
+    /// Sequential or random, by the job's `rw`.
     ByPattern = "1",
-    /// Random.
     Random = "random",
-    /// Sequential.
     Sequential = "sequential",
-    /// Used once.
     NoReuse = "noreuse",
 }
 

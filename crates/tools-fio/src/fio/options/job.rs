@@ -7,10 +7,10 @@ use crate::fio::value::syntax::{Count, FLAG, Plain, Range, SWITCH, TEXT, Time, W
 use crate::fio::value::{Between, Map, Maybe};
 use plumb_workload::Nanos;
 
-/// All copies of all jobs of a run. Source: fio's `REAL_MAX_JOBS`.
+/// Maximum number of copies of all jobs of a run. Source: fio's `REAL_MAX_JOBS`.
 pub const JOBS_MAX: u64 = 4096;
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const NAME: Row<Plain<String>> = row("name", One, TEXT);
 
 pub(in crate::fio) const NUMJOBS: Row<Count> = row("numjobs", One, Count(at_most(JOBS_MAX as i64))).default("1");

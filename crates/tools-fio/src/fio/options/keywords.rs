@@ -1,7 +1,7 @@
-//! Options with a fixed list of values: each list exists once, for both the table and the type of the values.
+//! Options with a fixed list of keywords. Each list exists once, for both the table and the enum.
 
-/// The values of an option, as a type: one of the workload's (`for`), or an enum declared here. The word after
-/// `nothing` stands for no value.
+/// Maps the keywords of an option to the variants of an enum: one of the workload crate (`for`), or one declared here.
+/// The word after `nothing` means no value.
 macro_rules! words {
     (for $name:ident $(, nothing $nothing:literal)?: $($variant:ident = $first:literal $(| $other:literal)*),+ $(,)?) => {
         words! { @impl $name $(, nothing $nothing)?: $($variant = $first $(| $other)*),+ }

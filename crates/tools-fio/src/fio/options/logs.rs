@@ -1,4 +1,4 @@
-//! Series over time, in files.
+//! Time series, written to files.
 
 use super::keywords::words;
 use super::row::{options, row};
@@ -9,7 +9,7 @@ use crate::fio::value::syntax::{CPUS, Count, LOG_NAME, SWITCH, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
 
 options! {
-    /// Series over time, in files.
+    /// Time series, written to files.
     pub struct LogOptions {
         /// Log bandwidth over time to files with this prefix.
         bw: Option<LogName> = row("write_bw_log", One, Maybe(LOG_NAME));
@@ -51,13 +51,10 @@ options! {
 }
 
 words! {
-    /// What a window of a log says.
+    /// The statistic logged per window.
     WindowValue:
-    /// The average.
     Average = "avg" | "0",
-    /// The largest value.
     Largest = "max" | "1",
-    /// Both.
     Both = "both",
 }
 

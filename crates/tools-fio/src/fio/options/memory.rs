@@ -9,7 +9,7 @@ use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::syntax::{CPU_MASK, CPUS, Count, MEMORY, NUMA_POLICY, Plain, Wide, Word, choice};
 use crate::fio::value::{Maybe, UnlessZero};
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const MEM: Row<Plain<MemoryKind>> = row("mem", Two, MEMORY).or("iomem").default("malloc");
 
 options! {
@@ -43,11 +43,11 @@ options! {
 }
 
 words! {
-    /// How workers share the CPUs they may use.
+    /// How workers share the allowed CPUs.
     CpuPolicy:
-    /// All use all.
+    /// All workers share all CPUs.
     Shared = "shared",
-    /// Each has its own.
+    /// Each worker has its own CPU.
     Split = "split",
 }
 

@@ -1,6 +1,6 @@
-//! The options of fio: one table, which the parser, the help, the documentation and the tests read.
+//! The options of fio: one table for the parser, the help, the documentation and the tests.
 //!
-//! Names, types, defaults and bounds are facts about fio 3.42; the sentences are Plumb's own.
+//! Names, types, defaults and bounds are facts about fio 3.42; the descriptions are Plumb's own.
 
 mod by_name;
 pub mod content;
@@ -37,7 +37,7 @@ use std::sync::OnceLock;
 /// An option, bound to a field of a job.
 pub type OptionSpec = spec::OptionSpec<FioJob>;
 
-/// The parsed value of an option, to be set in any number of jobs.
+/// The parsed value of an option, to be applied to any number of jobs.
 pub type Setting = row::Setting<FioJob>;
 
 /// The options of one category.
@@ -103,12 +103,12 @@ pub static SHELVES: [Shelf; 18] = [
     Shelf { category: Category::Profiles, groups: &[profiles::rows()] },
 ];
 
-/// Every option.
+/// Returns every option.
 pub fn all() -> impl Iterator<Item = &'static OptionSpec> {
     SHELVES.iter().flat_map(|shelf| shelf.options())
 }
 
-/// The option of this name or alias.
+/// Returns the option with this name or alias.
 pub fn find(name: &str) -> Option<&'static OptionSpec> {
     static INDEX: OnceLock<ByName<&'static OptionSpec>> = OnceLock::new();
     let by_name =
@@ -116,7 +116,6 @@ pub fn find(name: &str) -> Option<&'static OptionSpec> {
     INDEX.get_or_init(|| all().flat_map(by_name).collect()).get(name).copied()
 }
 
-/// The closest name.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let names = all().flat_map(|option| std::iter::once(option.name).chain(option.alias));
     plumb_workload::suggest::nearest(name, names)

@@ -9,7 +9,7 @@ use crate::fio::value::{EachUnlessZero, Map, PerDirection, UnlessZero};
 use plumb_workload::pace::ThinkBasis;
 use plumb_workload::{Arrival, Nanos};
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const THINKTIME_BLOCKS: Row<Map<Count, u32>> =
     row("thinktime_blocks", Two, Map(Count(ANY), |ops| ops.max(1))).default("1");
 

@@ -8,7 +8,7 @@ use crate::fio::value::syntax::{FLAG, Plain, TEXT};
 const TIOBENCH: &str = "It belongs to --profile=tiobench on the command line and has no effect in a job.";
 const ACT: &str = "It belongs to --profile=act on the command line and has no effect in a job.";
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const BLOCK: Row<Plain<String>> = row("block", Three, TEXT).ignored(TIOBENCH);
 
 pub(in crate::fio) const NUMRUNS: Row<Plain<String>> = row("numruns", Three, TEXT).ignored(TIOBENCH);

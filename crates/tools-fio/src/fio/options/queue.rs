@@ -1,4 +1,4 @@
-//! How ops are submitted and how many are in flight.
+//! Submission of ops and queue depth.
 
 use super::keywords::words;
 use super::row::{Row, options, row};
@@ -8,7 +8,7 @@ use crate::fio::value::kind::{ANY, at_least};
 use crate::fio::value::syntax::{Count, Plain, SWITCH, TEXT, Word, choice};
 use crate::fio::value::{Map, Maybe, UnlessZero};
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const IOENGINE: Row<Map<Plain<String>, String>> =
     row("ioengine", One, Map(TEXT, own_name)).default("psync");
 
@@ -43,17 +43,15 @@ options! {
     }
 }
 
-/// fio's own name of an engine that was called by an alias.
+/// Replaces an alias of an engine by fio's own name.
 fn own_name(name: String) -> String {
     engines::find(&name).map_or(name, |spec| spec.name.to_owned())
 }
 
 words! {
-    /// Who hands ops over.
+    /// The thread that submits ops.
     SubmitMode:
-    /// The worker itself.
     Inline = "inline",
-    /// Separate threads.
     Offload = "offload",
 }
 

@@ -1,8 +1,8 @@
 //! A row of the table, and its binding to a field of a group of options.
 //!
-//! [`options!`] makes from each line of a group the row, the field that it sets, the field's documentation and its
-//! default. A row with a wrong field or a wrong type does not compile, and every field has a row. A group does not know
-//! the job that it is part of: [`HasGroup`] finds it there.
+//! Each line of a group in [`options!`] declares the row, the field that it sets, the field's documentation and its
+//! default. A row with a wrong field or type does not compile, and every field has a row. A group does not know the job
+//! that contains it; [`HasGroup`] finds the group in a job.
 
 use super::spec::{OptionSpec, Precedence, UsageTier};
 use crate::fio::value::kind::Kind;
@@ -16,7 +16,6 @@ use std::fmt;
 pub struct OptionName(&'static str);
 
 impl OptionName {
-    /// The name as text.
     pub const fn as_str(self) -> &'static str {
         self.0
     }
@@ -42,7 +41,7 @@ pub struct Row<S> {
     setter: S,
 }
 
-/// A row of the table, to be completed.
+/// Starts a row of the table.
 pub(super) const fn row<S>(name: &'static str, tier: UsageTier, setter: S) -> Row<S> {
     Row {
         name,
@@ -50,14 +49,13 @@ pub(super) const fn row<S>(name: &'static str, tier: UsageTier, setter: S) -> Ro
         default: None,
         tier,
         engines: &[],
-        order: Precedence::AsSaid,
+        order: Precedence::AsGiven,
         support: Support::Works,
         doc: "",
         setter,
     }
 }
 
-/// Completes a row.
 impl<S: Copy> Row<S> {
     pub(super) const fn or(mut self, alias: &'static str) -> Row<S> {
         self.alias = Some(alias);
@@ -104,7 +102,7 @@ impl<S: Copy> Row<S> {
         self
     }
 
-    /// Binds the row to the reader of its text.
+    /// Binds the row to the parser of its text.
     pub(super) const fn bind<J>(self, reader: &'static dyn OptionReader<J>) -> OptionSpec<J> {
         OptionSpec {
             name: self.name,
@@ -121,19 +119,18 @@ impl<S: Copy> Row<S> {
 }
 
 impl<S: Setter> Row<S> {
-    /// Its name.
     pub const fn name(&self) -> OptionName {
         OptionName(self.name)
     }
 
-    /// Whether it is the row of this option.
+    /// Whether this is the row of an option.
     pub fn is<J>(&self, option: &OptionSpec<J>) -> bool {
         self.name == option.name
     }
 
-    /// The field of a job that does not say the option.
+    /// Returns the field's value in a job that does not give the option.
     pub(super) fn initial(&self) -> S::Field {
-        let mut field = self.setter.unsaid();
+        let mut field = self.setter.fallback();
         if let Some(text) = self.default {
             let mut doubts = Vec::new();
             let mut reading = ValueReading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
@@ -143,7 +140,7 @@ impl<S: Setter> Row<S> {
         field
     }
 
-    /// The field of a job that says the option with this text and nothing else.
+    /// Returns the field's value in a job that gives only this option, with this text.
     pub(in crate::fio) fn value(
         &self,
         text: Option<&str>,
@@ -156,17 +153,17 @@ impl<S: Setter> Row<S> {
     }
 }
 
-/// A job that includes the group `G` of options.
+/// A job that contains the option group `G`.
 pub trait HasGroup<G>: 'static {
-    /// Returns the group, for a setter to change.
+    /// Returns the group for changing.
     fn group_mut(&mut self) -> &mut G;
 }
 
-/// The parsed value of an option, to be set in any number of jobs.
+/// The parsed value of an option, to be applied to any number of jobs.
 pub struct Setting<J>(Box<dyn Fn(&mut J) + Send + Sync>);
 
 impl<J> Setting<J> {
-    /// Sets the field of a job.
+    /// Sets the field in a job.
     pub fn apply(&self, job: &mut J) {
         (self.0)(job);
     }
@@ -178,7 +175,7 @@ impl<J> fmt::Debug for Setting<J> {
     }
 }
 
-/// A row and its field; hides the type of their value.
+/// A row and its field, with the type of their value erased.
 pub(super) trait OptionReader<J>: Sync {
     /// Returns the kind of the value.
     fn kind(&self) -> Kind;
@@ -205,7 +202,7 @@ impl<S: Setter, G: 'static, J: HasGroup<G>> OptionReader<J> for Bound<S, G> {
     }
 }
 
-/// A row that sets nothing: the option has no effect, or Plumb refuses it, or reads it elsewhere.
+/// A row that sets nothing: the option has no effect, is refused, or is handled elsewhere.
 pub(super) struct Unbound<S>(pub Row<S>);
 
 impl<S: Setter, J> OptionReader<J> for Unbound<S> {
@@ -219,7 +216,7 @@ impl<S: Setter, J> OptionReader<J> for Unbound<S> {
     }
 }
 
-/// Rows that set nothing, for any type of job.
+/// Declares rows that set nothing, for any type of job.
 macro_rules! unbound {
     ($($row:expr),* $(,)?) => {
         const { &[$($row.bind(const { &$crate::fio::options::row::Unbound($row) })),*] }

@@ -27,15 +27,15 @@ pub enum Category {
     Verify,
     /// Trims in a mixed workload.
     Trim,
-    /// Ops from a recording.
+    /// Recording and replaying ops.
     Replay,
-    /// What the written buffers contain.
+    /// Contents of the written buffers.
     Content,
     /// Buffers, CPUs, NUMA nodes and priorities.
     Memory,
     /// Time series, written to files.
     Logs,
-    /// What is measured and how it is reported.
+    /// Measurements and their form in reports.
     Statistics,
     /// Zoned devices and zoned access to files.
     Zones,
@@ -48,7 +48,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// Its heading.
+    /// Returns the heading.
     pub fn title(self) -> &'static str {
         match self {
             Category::Job => "Job",
@@ -72,7 +72,7 @@ impl Category {
         }
     }
 
-    /// One-line description of its options.
+    /// Returns a one-line description of its options.
     pub fn about(self) -> &'static str {
         match self {
             Category::Job => "Name, copies, order and reporting group.",
@@ -100,46 +100,41 @@ impl Category {
 /// How common an option is, and so how soon Plumb must support it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UsageTier {
-    /// In nearly every job.
+    /// Used in nearly every job.
     One,
     /// Used by experienced fio users.
     Two,
-    /// Rarely, or for special hardware.
+    /// Used rarely, or for special hardware.
     Three,
     /// Removed from fio itself.
     Gone,
 }
 
-/// When an option takes effect among those of one section.
+/// The order in which the options of a section take effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Precedence {
     /// Before all others, because others depend on it.
     First,
     /// In the order of the file.
-    AsSaid,
-    /// After all others.
+    AsGiven,
     Last,
 }
 
 /// One option: a row of the table, bound to a field of a job of type `J`.
 pub struct OptionSpec<J: 'static> {
-    /// Its name.
     pub name: &'static str,
-    /// Its other name.
     pub alias: Option<&'static str>,
-    /// Its default, as it would be written in a job file.
+    /// Default, as written in a job file.
     pub default: Option<&'static str>,
     /// How soon Plumb must support it.
     pub tier: UsageTier,
-    /// The engines that have it; empty if all do.
+    /// Engines that have it; empty for all.
     pub engines: &'static [&'static str],
-    /// When it takes effect.
     pub order: Precedence,
-    /// What Plumb does with it.
     pub support: Support,
-    /// What it means, in a sentence.
+    /// A sentence for the help.
     pub doc: &'static str,
-    /// Reads its text and sets its field.
+    /// Parses its text and sets its field.
     pub(super) reader: &'static dyn OptionReader<J>,
 }
 
@@ -150,17 +145,17 @@ impl<J> fmt::Debug for OptionSpec<J> {
 }
 
 impl<J> OptionSpec<J> {
-    /// Whether this is its name or alias.
+    /// Whether `name` is its name or alias.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.alias == Some(name)
     }
 
-    /// Its own name or its alias, whichever this is.
+    /// Returns the name or the alias, whichever equals `name`.
     pub fn as_named(&self, name: &str) -> &'static str {
         self.alias.filter(|alias| *alias == name).unwrap_or(self.name)
     }
 
-    /// Whether an engine knows it.
+    /// Whether an engine has it.
     pub fn known_to(&self, engine: &str) -> bool {
         self.engines.is_empty() || self.engines.contains(&engine)
     }
@@ -170,10 +165,11 @@ impl<J> OptionSpec<J> {
         self.reader.kind()
     }
 
-    /// Reads the text of the option; `None` if nothing followed its name.
+    /// Parses the text of the option; `None` if nothing followed its name.
     ///
     /// # Errors
-    /// The text is not a value of the option.
+    ///
+    /// The text is not a valid value.
     pub fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Setting<J>, ValueError> {
         self.reader.read(text, reading)
     }
@@ -182,14 +178,12 @@ impl<J> OptionSpec<J> {
 /// The options of one category.
 #[derive(Debug)]
 pub struct Shelf<J: 'static> {
-    /// The category.
     pub category: Category,
-    /// Its options, a slice for each group of fields.
+    /// Its options, one slice for each group of fields.
     pub(super) groups: &'static [&'static [OptionSpec<J>]],
 }
 
 impl<J> Shelf<J> {
-    /// Its options.
     pub fn options(&self) -> impl Iterator<Item = &'static OptionSpec<J>> + use<J> {
         self.groups.iter().copied().flatten()
     }

@@ -1,4 +1,4 @@
-//! What is measured and how it is reported.
+//! Measurements and their form in reports.
 
 use super::keywords::words;
 use super::row::{Row, options, row};
@@ -7,7 +7,7 @@ use crate::fio::value::Map;
 use crate::fio::value::kind::{ANY, between};
 use crate::fio::value::syntax::{Count, Floats, OneOf, SWITCH, Word, choice};
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const KB_BASE: Row<Map<OneOf, u32>> =
     row("kb_base", Two, Map(OneOf(&["1024", "1000"]), |base| if base == "1000" { 1_000 } else { 1_024 }))
         .default("1024")
@@ -87,20 +87,17 @@ impl StatsOptions {
 }
 
 words! {
-    /// How reads, writes and trims are reported.
+    /// The combination of reads, writes and trims in reports.
     Unified:
-    /// Apart.
     None = "none" | "0",
-    /// Together.
     Mixed = "mixed" | "1",
-    /// Apart and together.
     Both = "both" | "2",
 }
 
 words! {
-    /// What bandwidth is reported in.
+    /// The unit of reported bandwidth.
     UnitWord:
-    /// What fits the engine.
+    /// The natural unit of the engine.
     Auto = "0",
     /// Bytes.
     Bytes = "8",

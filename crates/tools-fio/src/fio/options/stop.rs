@@ -9,7 +9,7 @@ use crate::fio::value::syntax::{FLAG, IGNORE_ERROR, Plain, STEADY, SWITCH, Time,
 use crate::fio::value::{Maybe, UnlessZero};
 use plumb_workload::Nanos;
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const STEADYSTATE: Row<Maybe<Plain<SteadyCriterion>>> =
     row("steadystate", Two, Maybe(STEADY)).or("ss").default("iops_slope:0.01%");
 
@@ -57,7 +57,7 @@ options! {
 }
 
 impl SteadyOptions {
-    /// The criterion and its window; fio judges steadiness only if a window is given.
+    /// Returns the criterion and its window; fio judges steadiness only if a window is given.
     pub fn judged(&self) -> Option<(SteadyCriterion, Nanos)> {
         self.criterion.zip(self.duration)
     }
@@ -70,24 +70,18 @@ words! {
     Group = "group",
     /// The jobs up to the next stonewall.
     Stonewall = "stonewall",
-    /// All jobs.
     All = "all",
 }
 
 words! {
     /// Kinds of errors that do not end the job.
     ContinueOnError:
-    /// None.
     None = "none" | "0",
-    /// Errors of reads.
     Read = "read",
-    /// Errors of writes.
     Write = "write",
     /// Errors of reads and writes.
     Io = "io",
-    /// Errors of verification.
     Verify = "verify",
-    /// All.
     All = "all" | "1",
 }
 

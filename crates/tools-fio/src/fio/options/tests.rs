@@ -1,20 +1,20 @@
-//! Tests of the table as a whole, and what the tests of its rows share.
+//! Tests of the whole table, and helpers for the tests of its rows.
 
 use super::*;
 use crate::fio::value::{Compat, PerDirection, ValueReading};
 use crate::fio::{FioJob, tests};
 use std::collections::BTreeSet;
 
-/// A line of a job, and what holds of the job if its option sets its field.
+/// A line of a job, and a predicate that holds if the option has set its field.
 pub(super) type Case = (&'static str, fn(&FioJob) -> bool);
 
-/// Values for reads, writes and trims.
+/// Returns values for reads, writes and trims.
 pub(super) fn each<T>(read: T, write: T, trim: T) -> PerDirection<T> {
     PerDirection { read, write, trim }
 }
 
-/// Reads each line with the parser of job files, and checks that it sets its field, which has another value without it.
-/// Every option of the category that works must be there.
+/// Parses each line as a job file and checks that it sets its field, which has another value without it. Every working
+/// option of the category must be listed.
 pub(super) fn assert_each_sets(category: Category, cases: &[Case]) {
     let shelf = SHELVES.iter().find(|shelf| shelf.category == category).expect("each category has a shelf");
     let mut untested: BTreeSet<&str> =
@@ -35,15 +35,15 @@ pub(super) fn assert_each_sets(category: Category, cases: &[Case]) {
 fn no_name_means_two_options() {
     let mut seen = BTreeSet::new();
     for name in all().flat_map(|option| std::iter::once(option.name).chain(option.alias)) {
-        assert!(seen.insert(name), "{name} is there twice");
+        assert!(seen.insert(name), "{name} appears twice");
     }
 }
 
 #[test]
-fn what_is_used_is_explained_and_not_refused() {
+fn used_options_are_explained_and_not_refused() {
     for option in all().filter(|option| option.tier <= UsageTier::Two) {
-        let told = matches!(option.support, Support::Works | Support::Ignored(_));
-        assert!(told, "{} must work", option.name);
+        let handled = matches!(option.support, Support::Works | Support::Ignored(_));
+        assert!(handled, "{} must work", option.name);
         let sentence = match option.support {
             Support::Works => option.doc,
             Support::Ignored(why) | Support::NotYet(why) | Support::Never(why) => why,
@@ -52,7 +52,7 @@ fn what_is_used_is_explained_and_not_refused() {
     }
 }
 
-// Protects: `Row::initial` reads the default of the table and cannot fail.
+// Protects: `Row::initial` parses the default of the table and cannot fail.
 #[test]
 fn every_default_of_the_table_can_be_read() {
     for option in all() {
@@ -66,15 +66,15 @@ fn every_default_of_the_table_can_be_read() {
     }
 }
 
-// Protects: an option that is said at its default changes nothing.
+// Protects: giving an option its default value changes nothing.
 #[test]
-fn a_default_that_is_said_is_the_value_without_it() {
+fn giving_the_default_changes_nothing() {
     let unset = tests::file("[a]\n").jobs.remove(0);
     for option in all().filter(|option| option.engines.is_empty() && option.support == Support::Works) {
         let Some(text) = option.default else { continue };
-        let mut said = unset.clone();
+        let mut set = unset.clone();
         let mut reading = ValueReading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut Vec::new() };
-        option.read(Some(text), &mut reading).unwrap().apply(&mut said);
-        assert_eq!(format!("{said:?}"), format!("{unset:?}"), "{}={text}", option.name);
+        option.read(Some(text), &mut reading).unwrap().apply(&mut set);
+        assert_eq!(format!("{set:?}"), format!("{unset:?}"), "{}={text}", option.name);
     }
 }

@@ -9,7 +9,7 @@ use crate::fio::value::syntax::{CPUS, Count, FLAG, PATTERN, Plain, SWITCH, SomeO
 use crate::fio::value::{Map, Maybe, UnlessZero};
 use plumb_workload::verify::VerifyMethod;
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const VERIFY_WRITE_SEQUENCE: Row<Plain<bool>> =
     row("verify_write_sequence", Two, SWITCH).default("1");
 

@@ -1,4 +1,4 @@
-//! Devices and files in zones.
+//! Zoned devices and zoned access to files.
 
 use super::keywords::words;
 use super::row::{Row, options, row};
@@ -10,10 +10,10 @@ use crate::fio::value::{FileRegion, Map, UnlessZero};
 /// Engines that support data placement.
 const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
 
-/// One share of 1.
+/// One share from 0 to 1.
 const SHARE: Floats = Floats { most: 1, bounds: Some((0.0, 1.0)) };
 
-// Rows that other code asks about.
+// Rows that other modules use.
 pub(in crate::fio) const ZONEMODE: Row<Choice<ZoneMode>> = row("zonemode", Two, choice::<ZoneMode>()).default("none");
 
 pub(in crate::fio) const ZONESIZE: Row<UnlessZero<Wide>> = row("zonesize", Two, UnlessZero(Wide(ANY))).default("0");
@@ -85,11 +85,10 @@ options! {
 }
 
 words! {
-    /// How zones are treated.
+    /// The kind of zones in a job.
     ZoneMode:
-    /// There are none.
     None = "none",
-    /// A stride of zones, one after another.
+    /// Strides: a zone, a gap, the next zone.
     Strided = "strided",
     /// The zones of a zoned device.
     Zoned = "zbd",

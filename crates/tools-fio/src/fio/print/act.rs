@@ -1,4 +1,4 @@
-//! The table of `--profile=act`: how many ops of each hour were slower than its limits.
+//! The table of `--profile=act`: shares of ops per hour that were slower than its limits.
 
 use plumb_result::Histogram;
 use std::fmt::Write;
@@ -15,19 +15,19 @@ const LIMITS: [Limit; 3] = [
     Limit { above_ms: 64, percent_max: 0.1 },
 ];
 
-/// What ops of an hour, or of the rest of a test, took.
+/// Latencies of an hour, or of the rest of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ActSlice {
     count: u64,
-    /// Ops above each limit; those above a higher one are counted there alone, as fio does.
+    /// Number of ops above each limit. As in fio, an op counts only under the highest limit that it exceeds.
     slow: [u64; LIMITS.len()],
 }
 
 impl ActSlice {
-    /// Length of a slice, ns.
+    /// Length of a slice in nanoseconds.
     pub const LENGTH_NS: u64 = 3_600_000_000_000;
 
-    /// The slice of these latencies, ns.
+    /// Counts the ops of these latencies, in nanoseconds.
     pub fn of(latencies: &Histogram) -> ActSlice {
         let mut slice = ActSlice { count: latencies.count(), ..ActSlice::default() };
         for bucket in latencies.buckets() {
@@ -50,11 +50,11 @@ impl ActSlice {
     }
 }
 
-/// The table of all slices, and whether the test was passed.
+/// Formats the table of all slices and the verdict.
 pub fn act_table(slices: &[ActSlice]) -> String {
     let mut text =
         String::from("        trans                   device\n        %>(ms)                  %>(ms)\n slice");
-    // What the application sees and what the device does are one and the same here, as in fio.
+    // As in fio, the application's and the device's latencies are the same here.
     for _ in 0..2 {
         for limit in &LIMITS {
             let _ = write!(text, "\t {:>2}", limit.above_ms);
@@ -77,8 +77,8 @@ pub fn act_table(slices: &[ActSlice]) -> String {
 mod tests {
     use super::*;
 
-    // Protects: the table is fio 3.42's to the letter, an op counts under its highest limit only, and a share that is
-    // reached is a failure.
+    // Protects: the table equals that of fio 3.42, an op counts only under its highest limit,
+    // and reaching a limit is a failure.
     #[test]
     fn the_table_is_fios() {
         let mut latencies = Histogram::new();
@@ -97,6 +97,6 @@ mod tests {
         let failed = ActSlice::of(&latencies);
         assert!(failed.fails());
         assert!(act_table(&[passed, failed]).ends_with("device(s): FAILED\n"));
-        assert!(!ActSlice::of(&Histogram::new()).fails(), "no op is slow where there is none");
+        assert!(!ActSlice::of(&Histogram::new()).fails(), "without ops, no op is slow");
     }
 }

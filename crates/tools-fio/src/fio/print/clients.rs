@@ -1,4 +1,4 @@
-//! Reports of several hosts (`--client`): each host's own, and all of them together.
+//! Reports of several hosts (`--client`): one for each host, and one for all together.
 
 use super::format::Format;
 use super::json::{JsonFormat, disk_of_host, job_of_host, options};
@@ -7,20 +7,16 @@ use super::normal::{job_text, normal};
 use super::report::{JobReport, Report};
 use super::terse::terse;
 
-/// What one host reports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostReport {
-    /// The host as it was typed, without its port.
+    /// The host as typed, without its port.
     pub hostname: String,
-    /// Its port.
     pub port: u16,
-    /// What it calls itself.
     pub name: String,
-    /// Its jobs.
     pub report: Report,
 }
 
-/// The hosts in all these formats, in fio's order. `all` is all of their jobs as one, where there are several.
+/// Prints the hosts in all these formats, in fio's order. `all` combines the jobs of several hosts.
 pub fn clients(hosts: &[HostReport], all: Option<&Report>, formats: &[Format]) -> String {
     let mut text = String::new();
     let version = formats.iter().filter_map(|one| if let Format::Terse(version) = one { Some(*version) } else { None });
@@ -52,7 +48,7 @@ fn json(hosts: &[HostReport], all: Option<&Report>, format: JsonFormat) -> Strin
     let place = |object: &mut JsonObject, host: &HostReport| {
         object.set("hostname", host.hostname.as_str()).set("port", u64::from(host.port));
     };
-    // Of one host its own, of several a list of those that have some.
+    // One host prints its own disks, several hosts a list of those that have some.
     match hosts {
         [only] => drop(root.set("global options", options(&only.report.global_options))),
         several => {

@@ -1,18 +1,16 @@
-//! What moved data: bytes, ops, times and rates of reads, writes and trims.
+//! Bytes, ops, latencies and rates of reads, writes and trims.
 
 use super::display::PercentilesOf;
 use super::report::Figure;
 use plumb_result::Histogram;
 use plumb_workload::process::IoPriority;
 
-/// What moved data, as `unified_rw_reporting` groups it.
+/// Results by direction, as grouped by `unified_rw_reporting`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Io {
     /// Reads, writes and trims separately.
     Separate(Split),
-    /// Combined.
     Mixed(Box<DirectionReport>),
-    /// Separately and combined.
     Both(Split, Box<DirectionReport>),
 }
 
@@ -25,23 +23,20 @@ impl Default for Io {
 /// Reads, writes and trims separately.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Split {
-    /// Reads.
     pub read: DirectionReport,
-    /// Writes.
     pub write: DirectionReport,
-    /// Trims.
     pub trim: DirectionReport,
 }
 
 impl Split {
-    /// The three with fio's names.
+    /// Returns the three with fio's names.
     pub fn named(&self) -> [(&'static str, &DirectionReport); 3] {
         [("read", &self.read), ("write", &self.write), ("trim", &self.trim)]
     }
 }
 
 impl Io {
-    /// The blocks in fio's order, with fio's names.
+    /// Returns the blocks in fio's order, with fio's names.
     pub fn named(&self) -> Vec<(&'static str, &DirectionReport)> {
         match self {
             Io::Separate(split) => split.named().to_vec(),
@@ -50,7 +45,6 @@ impl Io {
         }
     }
 
-    /// Ops of all directions.
     pub fn ios(&self) -> u64 {
         match self {
             Io::Separate(split) | Io::Both(split, _) => split.named().iter().map(|(_, one)| one.ios).sum(),
@@ -59,37 +53,31 @@ impl Io {
     }
 }
 
-/// One direction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DirectionReport {
-    /// Bytes moved.
     pub bytes: u64,
-    /// Ops completed.
     pub ios: u64,
-    /// Ops that moved fewer bytes than asked.
+    /// Number of ops that moved fewer bytes than asked.
     pub short: Figure<u64>,
-    /// Ops that were dropped.
     pub dropped: Figure<u64>,
-    /// The time that its rates refer to, ms; 0 if nothing was done.
+    /// Time that the rates refer to, in milliseconds; 0 if nothing was done.
     pub runtime_ms: u64,
     /// Submission latency: from preparing an op to the return of the call that submitted it.
     pub slat: Figure<Latency>,
-    /// Completion latency: from there to completion.
+    /// Completion latency: from the end of submission to completion.
     pub clat: Figure<Latency>,
-    /// Both together.
     pub lat: Figure<Latency>,
-    /// Latencies by priority, where there were ops of more than one.
+    /// Latencies by priority, if the ops had more than one.
     pub priorities: Vec<PriorityReport>,
-    /// Samples of the rate, KiB/s.
+    /// Samples of the bandwidth in KiB/s.
     pub bandwidth: Figure<Samples>,
-    /// Samples of the ops a second.
+    /// Samples of the ops per second.
     pub iops: Figure<Samples>,
 }
 
-/// Ops of one priority.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PriorityReport {
-    /// `None` where neither the job nor the op has one, which is printed as 0.
+    /// `None` if neither the job nor the op has one; printed as 0.
     pub priority: Option<IoPriority>,
     /// As [`DirectionReport::clat`].
     pub clat: Figure<Latency>,
@@ -98,30 +86,30 @@ pub struct PriorityReport {
 }
 
 impl PriorityReport {
-    /// The latency that is printed: the one whose percentiles are shown.
+    /// Returns the name and value of the printed latency: the one whose percentiles are shown.
     pub fn shown(&self, of: PercentilesOf) -> (&'static str, &Figure<Latency>) {
         if of.lat { ("lat", &self.lat) } else { ("clat", &self.clat) }
     }
 
-    /// Class, level and hint, as numbers.
+    /// Returns class, level and hint as numbers.
     pub fn numbers(&self) -> [u64; 3] {
         self.priority.map_or([0; 3], |one| [one.class.into(), one.level.into(), one.hint.into()])
     }
 }
 
 impl DirectionReport {
-    /// Bytes a second, whole; 0 without run time.
+    /// Returns whole bytes per second; 0 without run time.
     pub fn bytes_per_second(&self) -> u64 {
         rate(self.bytes, self.runtime_ms)
     }
 
-    /// Ops a second; 0 without run time.
+    /// Returns ops per second; 0 without run time.
     pub(crate) fn ios_per_second(&self) -> f64 {
         if self.runtime_ms == 0 { 0.0 } else { self.ios as f64 * 1000.0 / self.runtime_ms as f64 }
     }
 }
 
-/// Whole units a second; 0 without time.
+/// Returns whole units per second; 0 without time.
 pub(super) fn rate(amount: u64, time_ms: u64) -> u64 {
     if time_ms == 0 {
         return 0;
@@ -129,26 +117,25 @@ pub(super) fn rate(amount: u64, time_ms: u64) -> u64 {
     u64::try_from(u128::from(amount) * 1000 / u128::from(time_ms)).unwrap_or(u64::MAX)
 }
 
-/// A distribution of times: its exact numbers, and its shape where that was kept.
+/// A latency distribution: exact summary numbers, and the histogram if it was kept.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Latency {
-    /// How many.
     pub count: u64,
-    /// Smallest, ns.
+    /// Smallest value in nanoseconds.
     pub min_ns: u64,
-    /// Largest, ns.
+    /// Largest value in nanoseconds.
     pub max_ns: u64,
-    /// Arithmetic mean, ns.
+    /// Arithmetic mean in nanoseconds.
     pub mean_ns: f64,
-    /// Standard deviation of the sample, ns.
+    /// Standard deviation of the sample in nanoseconds.
     pub stddev_ns: f64,
-    /// The shape, ns.
+    /// Distribution in nanoseconds.
     pub histogram: Option<Histogram>,
 }
 
 impl Latency {
-    /// From a histogram. Count, mean, smallest and largest are exact; the standard deviation is that of the bucket
-    /// middles, which is within 0.4 % of a value's own size.
+    /// Summarises a histogram. Count, mean, minimum and maximum are exact. The standard deviation is that of the bucket
+    /// middles, which are within 0.4 % of a value.
     pub fn of(histogram: &Histogram) -> Latency {
         let (count, mean_ns) = (histogram.count(), histogram.mean().unwrap_or(0.0));
         let squares: f64 = histogram
@@ -163,7 +150,7 @@ impl Latency {
             min_ns: histogram.min().unwrap_or(0),
             max_ns: histogram.max().unwrap_or(0),
             mean_ns,
-            // One value, or many equal ones, spread not at all, whatever the width of their bucket.
+            // Equal values have no spread, whatever the width of their bucket.
             stddev_ns: match count {
                 0 | 1 => 0.0,
                 _ if histogram.min() == histogram.max() => 0.0,
@@ -177,20 +164,16 @@ impl Latency {
 /// Rates sampled over the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Samples {
-    /// How many.
     pub count: u64,
-    /// Smallest.
     pub min: u64,
-    /// Largest.
     pub max: u64,
-    /// Arithmetic mean.
     pub mean: f64,
     /// Standard deviation of the sample.
     pub stddev: f64,
 }
 
 impl Samples {
-    /// Of these values; `None` of none.
+    /// Summarises values; `None` without values.
     pub fn of(values: &[f64]) -> Option<Samples> {
         let count = values.len();
         let (first, mean) = (values.first()?, values.iter().sum::<f64>() / count as f64);

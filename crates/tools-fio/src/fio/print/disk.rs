@@ -1,46 +1,40 @@
-//! What the disks did meanwhile.
+//! Activity of the disks during the run.
 
 use super::report::{Figure, NotMeasured};
 
-/// What a disk did meanwhile.
+/// Activity of a disk during the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiskReport {
-    /// Kernel's name.
     pub name: String,
-    /// Its counters.
     pub counters: DiskUse,
-    /// Means over the disks below it, where it is made of several (md, dm).
+    /// Means over its members, for a composite disk (md, dm).
     pub below: Option<DiskUse>,
 }
 
 /// Counters of a disk. Source: Documentation/admin-guide/iostats.rst.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiskUse {
-    /// Requests.
     pub ios: ReadWriteCounts,
     /// Sectors of 512 bytes.
     pub sectors: ReadWriteCounts,
-    /// Requests merged into others.
     pub merges: Figure<ReadWriteCounts>,
-    /// Time that requests took, ms.
+    /// Total time of the requests, in milliseconds.
     pub ticks_ms: Figure<ReadWriteCounts>,
-    /// Time weighted by requests in flight, ms.
+    /// Time weighted by requests in flight, in milliseconds.
     pub in_queue_ms: u64,
-    /// Share of the time with a request in flight, percent.
+    /// Share of the time with a request in flight, in percent.
     pub util_percent: f64,
 }
 
-/// A count of reads and one of writes.
+/// A count of reads and a count of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadWriteCounts {
-    /// Reads.
     pub read: u64,
-    /// Writes.
     pub write: u64,
 }
 
 impl DiskUse {
-    /// Every number that is printed as 0 because it was not measured.
+    /// Returns every number that is printed as 0 because it was not measured.
     pub(crate) fn not_measured(&self) -> Vec<NotMeasured> {
         [("merges", &self.merges), ("ticks", &self.ticks_ms)]
             .into_iter()

@@ -1,19 +1,16 @@
-//! How numbers are shown.
+//! Number formats.
 
-/// How numbers are shown: the options that say so.
+/// Options that affect how numbers are printed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Display {
     /// `significant_figures`, 1–10.
     pub significant_figures: u8,
-    /// `kb_base`.
     pub kb_base: KbBase,
-    /// `unit_base`.
     pub unit_base: UnitBase,
     /// `percentile_list`, in percent, at most 20.
     pub percentiles: Vec<f64>,
-    /// Decimals of the percentiles in `normal`: 2, or as many as the longest of a given `percentile_list` has.
+    /// Decimals of the percentiles in `normal`: 2, or as many as the longest entry of a given `percentile_list` has.
     pub percentile_precision: u8,
-    /// Which latencies show percentiles.
     pub percentiles_of: PercentilesOf,
 }
 
@@ -35,30 +32,24 @@ impl Default for Display {
 /// `slat_percentiles`, `clat_percentiles`, `lat_percentiles`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PercentilesOf {
-    /// Of the submission latency.
     pub slat: bool,
-    /// Of the completion latency.
     pub clat: bool,
-    /// Of the total latency.
     pub lat: bool,
 }
 
-/// What a `k` is in rates and sizes; the other one is printed in parentheses.
+/// Value of `k` in rates and sizes; the other one is printed in parentheses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KbBase {
-    /// 1024: KiB first.
+    /// 1024: KiB comes first.
     #[default]
     Binary,
-    /// 1000: kB first.
+    /// 1000: kB comes first.
     Decimal,
 }
 
-/// What rates count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnitBase {
-    /// Bytes.
     #[default]
     Bytes,
-    /// Bits.
     Bits,
 }

@@ -3,38 +3,32 @@
 use super::number::{NumberUnit, Prefix, fixed, scaled};
 use super::report::Display;
 
-/// What is known at a moment of a run.
+/// Progress of a run at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Eta {
-    /// Jobs that run.
     pub running: u32,
-    /// Files that are open.
     pub files_open: u32,
-    /// `rate`, `rate_iops` and their minima, all jobs together.
+    /// Sums of `rate`, `rate_iops` and their minima over all jobs.
     pub limit: Option<RateLimit>,
-    /// One character a job, runs of equal ones already condensed: `R(2),_(1)`.
+    /// One character per job, with runs of equal ones condensed: `R(2),_(1)`.
     pub states: String,
-    /// How far and how long.
     pub remaining: Remaining,
-    /// Bytes a second of reads, writes and trims.
+    /// Bytes per second of reads, writes and trims.
     pub bytes_per_second: [u64; 3],
-    /// Ops a second of reads, writes and trims.
+    /// Ops per second of reads, writes and trims.
     pub iops: [u64; 3],
-    /// How numbers are shown.
     pub display: Display,
 }
 
-/// A limit on the rate, smallest and largest.
+/// A rate limit with its minimum and maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateLimit {
-    /// Bytes a second.
     Bytes {
         /// `rate_min`.
         min: u64,
         /// `rate`.
         max: u64,
     },
-    /// Ops a second.
     Iops {
         /// `rate_iops_min`.
         min: u64,
@@ -43,27 +37,21 @@ pub enum RateLimit {
     },
 }
 
-/// How far a run is.
+/// Progress and remaining time of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Remaining {
-    /// Unknown so far.
     #[default]
     Unknown,
-    /// All jobs are in their ramp.
-    Ramp {
-        /// Seconds that are left.
-        left_s: u64,
-    },
-    /// So much.
+    /// All jobs are in their ramp time.
+    Ramp { left_s: u64 },
     Known {
         /// Seconds since the start.
         elapsed_s: u64,
-        /// Seconds that are left.
         left_s: u64,
     },
 }
 
-/// The line, without the carriage return in front of the next and without padding to the length of the one before.
+/// Formats the line, without the leading carriage return and without padding to the length of the previous line.
 pub fn eta_line(eta: &Eta) -> String {
     let mut text = format!("Jobs: {} (f={})", eta.running, eta.files_open);
     match eta.limit {
@@ -101,7 +89,7 @@ pub fn eta_line(eta: &Eta) -> String {
     text + &format!("[eta {}]", clock(left_s))
 }
 
-/// `01d:02h:03m:04s`, without the leading units that are 0.
+/// Formats a duration: `01d:02h:03m:04s`, without leading zero units.
 fn clock(seconds: u64) -> String {
     let (days, hours, minutes, left) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     let mut text = String::new();

@@ -1,19 +1,18 @@
-//! A figure that may not have been measured.
+//! Numbers that may not have been measured.
 
-/// A number, or why there is none.
+/// A number, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Figure<T> {
-    /// Measured.
     Is(T),
-    /// Switched off by the user (`disable_slat`), or there was nothing to measure.
+    /// Switched off by the user (`disable_slat`), or nothing to measure.
     #[default]
     Off,
-    /// Not measured, for this reason. Printed as 0, and named in the job's `not_measured`.
+    /// Not measured, for this reason. Printed as 0 and listed in the job's `not_measured`.
     Unknown(String),
 }
 
 impl<T> Figure<T> {
-    /// The number, where there is one.
+    /// Returns the number, if there is one.
     pub fn value(&self) -> Option<&T> {
         match self {
             Figure::Is(value) => Some(value),
@@ -22,11 +21,10 @@ impl<T> Figure<T> {
     }
 }
 
-/// A number that is 0 because it was not measured.
+/// A number that is printed as 0 because it was not measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotMeasured {
-    /// Its name in JSON, `read.slat_ns`, `ctx`.
+    /// Its name in JSON, such as `read.slat_ns` or `ctx`.
     pub name: String,
-    /// Why not.
     pub reason: String,
 }

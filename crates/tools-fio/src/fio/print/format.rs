@@ -1,14 +1,13 @@
-//! Several formats of one report.
+//! Printing a report in several formats.
 
 use super::json::{JsonFormat, json};
 use super::normal::normal;
 use super::report::Report;
 use super::terse::{TerseVersion, terse};
 
-/// One of `--output-format`.
+/// A format of `--output-format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// `normal`.
     Normal,
     /// `terse`, `minimal` or `csv`: three names of one format.
     Terse(TerseVersion),
@@ -16,8 +15,8 @@ pub enum Format {
     Json(JsonFormat),
 }
 
-/// The report in all these formats, in the order in which fio prints them whatever order was asked for: terse, JSON,
-/// normal. Of two similar formats, the more detailed one is printed.
+/// Prints the report in all these formats. As in fio, the order is always terse, JSON, normal. Of two similar formats,
+/// the more detailed one is printed.
 pub fn print(report: &Report, formats: &[Format]) -> String {
     let version = formats.iter().filter_map(|one| if let Format::Terse(version) = one { Some(*version) } else { None });
     let mut text = version.max().map(|version| terse(report, version)).unwrap_or_default();

@@ -1,6 +1,7 @@
-//! fio's histogram: 64 buckets per octave, exact below 128 ns, a bucket read at its middle. Plumb's buckets are half as
-//! wide and nested in these, so converting loses nothing that fio would have kept; beyond the end of fio's grid (2^34
-//! ns, 17.18 s), this one continues by the same rule.
+//! fio's histogram: 64 buckets per octave, exact below 128 ns. A bucket's value is its middle.
+//!
+//! Plumb's buckets are half as wide and nested in these, so converting loses nothing that fio would have kept. Beyond
+//! the end of fio's grid (2^34 ns, 17.18 s), this grid continues by the same rule.
 
 use super::report::Latency;
 use crate::fio::Compat;
@@ -9,10 +10,10 @@ use plumb_result::Histogram;
 /// Sub-buckets per octave, as a power of two.
 const BITS: u32 = 6;
 
-/// Columns of a line of a histogram log: the buckets of fio's grid. What is beyond is counted in the last.
+/// Columns in a line of a histogram log: the buckets of fio's grid. Larger values count in the last column.
 pub const LOG_COLUMNS: usize = 29 << BITS;
 
-/// The bucket of a value.
+/// Returns the bucket of a value.
 pub(super) const fn bucket(value_ns: u64) -> usize {
     let high = 63 - (value_ns | 1).leading_zeros();
     if high <= BITS {
@@ -22,7 +23,7 @@ pub(super) const fn bucket(value_ns: u64) -> usize {
     (((shift + 1) as usize) << BITS) + ((value_ns >> shift) as usize & ((1 << BITS) - 1))
 }
 
-/// The value that stands for a bucket, ns.
+/// Returns the value that represents a bucket, in nanoseconds.
 pub(super) const fn value(bucket: usize) -> u64 {
     if bucket < 2 << BITS {
         return bucket as u64;
@@ -33,16 +34,13 @@ pub(super) const fn value(bucket: usize) -> u64 {
     lowest + width / 2
 }
 
-/// A bucket with values in it.
+/// A bucket that contains values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bin {
-    /// Its number.
     pub bucket: usize,
-    /// How many values.
     pub count: u64,
 }
 
-/// The used buckets.
 pub(super) fn bins(histogram: &Histogram) -> Vec<Bin> {
     let mut bins: Vec<Bin> = Vec::new();
     for one in histogram.buckets() {
@@ -58,16 +56,15 @@ pub(super) fn bins(histogram: &Histogram) -> Vec<Bin> {
 /// A percentile and its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Percentile {
-    /// In percent.
     pub percent: f64,
-    /// The value, ns.
+    /// Its value in nanoseconds.
     pub value_ns: u64,
 }
 
-/// The most percentiles that fio keeps.
+/// Maximum number of percentiles in fio.
 pub(super) const PERCENTILES_MAX: usize = 20;
 
-/// The requested percentiles, in order; invalid ones are dropped.
+/// Returns the requested percentiles in order, without invalid ones.
 pub(super) fn wanted(percentiles: &[f64]) -> Vec<f64> {
     let mut wanted: Vec<f64> = percentiles.iter().copied().filter(|p| *p > 0.0 && *p <= 100.0).collect();
     wanted.sort_unstable_by(f64::total_cmp);
@@ -75,7 +72,8 @@ pub(super) fn wanted(percentiles: &[f64]) -> Vec<f64> {
     wanted
 }
 
-/// Each percentile: the first bucket up to which its share of the values lies. Empty without a shape.
+/// Returns the percentiles. Each is the first bucket up to which its share of
+/// the values lies. Empty without a histogram.
 pub(super) fn percentiles(latency: &Latency, asked: &[f64], compat: Compat) -> Vec<Percentile> {
     let Some(histogram) = latency.histogram.as_ref().filter(|histogram| !histogram.is_empty()) else {
         return Vec::new();
@@ -89,7 +87,7 @@ pub(super) fn percentiles(latency: &Latency, asked: &[f64], compat: Compat) -> V
         }
         let value_ns = value(bins[bin].bucket);
         let value_ns = match compat {
-            // The middle of a bucket can be beyond the values in it.
+            // The middle of a bucket can be outside the range of the values.
             Compat::Meant => value_ns.clamp(latency.min_ns, latency.max_ns.max(latency.min_ns)),
             Compat::Strict => value_ns,
         };
@@ -98,27 +96,28 @@ pub(super) fn percentiles(latency: &Latency, asked: &[f64], compat: Compat) -> V
     wanted(asked).into_iter().map(value_at).collect()
 }
 
-/// Shares of latencies by class, in percent of all ops.
+/// Latency classes, in percent of all ops.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct BucketShares {
-    /// Below 1 µs, by the upper bounds of [`BucketShares::BOUNDS`], ns.
+    /// Below 1 µs, by the upper bounds [`BucketShares::BOUNDS`] in nanoseconds.
     pub ns: [f64; 10],
-    /// Below 1 ms, by the same bounds in µs.
+    /// Below 1 ms, by the same bounds in microseconds.
     pub us: [f64; 10],
-    /// From 1 ms, by the same bounds in ms, then below 2 s, then the rest.
+    /// From 1 ms, by the same bounds in milliseconds, then below 2 s, then the rest.
     pub ms: [f64; 12],
 }
 
 impl BucketShares {
-    /// Upper bounds of the classes within a unit. A class holds what is below its bound and not below the one before.
+    /// Upper bounds of the classes within a unit. A class contains values from the
+    /// previous bound to just below its own.
     pub(crate) const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-    /// Names of the classes of milliseconds; those of the other units are the first ten.
+    /// Names of the millisecond classes. The other units use the first ten.
     pub const NAMES: [&'static str; 12] =
         ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
 
-    /// Of all these latencies, as shares of `ios`. A bucket is counted where its middle lies,
-    /// so that within 0.4 % of a bound an op can be counted on the other side of it.
+    /// Classifies these latencies as shares of `ios`. A bucket counts where its middle lies, so an op within 0.4 % of a
+    /// bound can count on its other side.
     pub fn of<'a>(histograms: impl IntoIterator<Item = &'a Histogram>, ios: u64) -> BucketShares {
         let mut counts = [[0u64; 12]; 3];
         for one in histograms.into_iter().flat_map(Histogram::buckets) {
@@ -144,7 +143,7 @@ impl BucketShares {
     }
 }
 
-/// A share as fio shows it: what is there at all is not shown as nothing.
+/// Rounds a share for printing: a share above 0 is never printed as 0.
 pub(super) fn shown(share: f64) -> f64 {
     if share > 0.0 { share.max(0.01) } else { 0.0 }
 }

@@ -1,27 +1,26 @@
-//! Run status groups: what the jobs of a reporting group did together.
+//! Run status groups: totals of the jobs in a reporting group.
 
 use super::direction::rate;
 use super::report::{DirectionReport, Display, Io, JobReport, Report};
 
-/// One direction of a group.
+/// Totals of one direction in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Together {
     /// Bytes of all jobs.
     pub bytes: u64,
-    /// Bytes a second: all bytes over the longest run time.
+    /// Bytes per second: all bytes over the longest run time.
     pub rate: u64,
-    /// The slowest job's, bytes a second.
+    /// Bytes per second of the slowest job.
     pub rate_min: u64,
-    /// The fastest job's.
     pub rate_max: u64,
-    /// Shortest run time, ms.
+    /// Shortest run time in milliseconds.
     pub runtime_min_ms: u64,
-    /// Longest, ms; 0 is nothing done.
+    /// Longest run time in milliseconds; 0 if nothing was done.
     pub runtime_max_ms: u64,
 }
 
 impl Together {
-    /// Of the directions that did something.
+    /// Combines the directions that did something.
     pub(super) fn of<'a>(directions: impl IntoIterator<Item = &'a DirectionReport>) -> Together {
         let mut sum: Option<Together> = None;
         for one in directions.into_iter().filter(|one| one.runtime_ms > 0) {
@@ -48,7 +47,7 @@ impl Together {
         Together { rate: rate(sum.bytes, sum.runtime_max_ms), ..sum }
     }
 
-    /// All of them as one, as `unified_rw_reporting=both` prints it: rates add up.
+    /// Combines all directions as `unified_rw_reporting=both` prints them: rates add up.
     fn all(parts: &[Together]) -> Together {
         let used = || parts.iter().filter(|part| part.runtime_max_ms > 0);
         Together {
@@ -78,22 +77,22 @@ impl Together {
     }
 }
 
-/// The block of a job that has this name.
+/// Returns the block of a job with this name.
 fn block<'a>(io: &'a Io, name: &str) -> Option<&'a DirectionReport> {
     io.named().into_iter().find(|(own, _)| *own == name).map(|(_, one)| one)
 }
 
-/// The group's result in the direction of this name, as the base of the job's share.
+/// Returns the group's totals in the direction of this name, the base of the job's share.
 pub(super) fn together(report: &Report, job: &JobReport, name: &str) -> Together {
     Together::of(report.jobs.iter().filter(|other| other.group == job.group).filter_map(|other| block(&other.io, name)))
 }
 
-/// A job's mean rate as a percentage of the group's rate, at most 100.
+/// Returns a job's mean rate as a percentage of the group's rate, at most 100.
 pub(super) fn share_of_group(mean_kib: f64, group: Together) -> f64 {
     if group.rate <= 1024 { 100.0 } else { (mean_kib * 100.0 / (group.rate as f64 / 1024.0)).min(100.0) }
 }
 
-/// The numbers of the groups, from 0 to the largest.
+/// Returns the numbers of the groups, from 0 to the largest.
 fn numbers(report: &Report) -> Vec<u32> {
     let mut numbers: Vec<u32> = report.jobs.iter().map(|job| job.group).collect();
     numbers.sort();
@@ -101,7 +100,7 @@ fn numbers(report: &Report) -> Vec<u32> {
     numbers
 }
 
-/// The block `Run status group` of every group.
+/// Formats the block `Run status group` of every group.
 pub(super) fn status(report: &Report) -> String {
     let mut text = String::new();
     for number in numbers(report) {

@@ -1,6 +1,6 @@
-//! The log that `write_iolog` writes and `read_iolog` replays, version 3: µs since the log began, file, action.
+//! The version 3 log of `write_iolog` and `read_iolog`: microseconds since its start, file, action.
 
-/// The first line, with its end.
+/// Returns the first line, with its line end.
 pub fn iolog_header() -> &'static str {
     "fio version 3 iolog\n"
 }
@@ -8,38 +8,29 @@ pub fn iolog_header() -> &'static str {
 /// A file event in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IologAction {
-    /// The file is added to the log; must come before its other events.
+    /// Adds the file to the log; must come before its other events.
     Add,
-    /// Opened.
     Open,
-    /// Closed.
     Close,
-    /// Read.
     Read(LoggedExtent),
-    /// Written.
     Write(LoggedExtent),
-    /// Trimmed.
     Trim(LoggedExtent),
-    /// fsync.
     Sync(LoggedExtent),
-    /// fdatasync.
     Datasync(LoggedExtent),
-    /// sync_file_range.
     SyncFileRange(LoggedExtent),
-    /// syncfs.
     Syncfs(LoggedExtent),
 }
 
-/// Where in a file, bytes. A flush has no place: fio writes what it used the flush's buffer for before ([`UsedBuffers`]).
+/// A range in a file, in bytes. A flush has no offset: fio prints the last use of the flush's buffer ([`UsedBuffers`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoggedExtent {
-    /// First byte.
     pub offset: u64,
-    /// How many; fio writes 0 for a flush.
+    /// fio writes 0 for a flush.
     pub length: u64,
 }
 
-/// One line, with its end. fio's format has no way to quote a blank in a file's name; a name with one cannot be read back.
+/// Formats one line, with its line end. fio's format cannot quote blanks, so a file name
+/// that contains one cannot be read back.
 pub fn iolog_line(since_start_us: u64, file: &str, action: IologAction) -> String {
     let (name, extent) = match action {
         IologAction::Add => ("add", None),
@@ -59,28 +50,28 @@ pub fn iolog_line(since_start_us: u64, file: &str, action: IologAction) -> Strin
     }
 }
 
-/// The buffers of a job's queue, each with the offset that it was last used for. fio takes the one that was freed last.
+/// The buffers of a job's queue, each with the offset of its last use. fio takes the buffer that was freed last.
 #[derive(Debug, Clone)]
 pub struct UsedBuffers {
     free: Vec<u64>,
-    /// Offsets, with the time of completion, ns.
+    /// Offsets and completion times in nanoseconds.
     in_flight: Vec<(u64, u64)>,
 }
 
 impl UsedBuffers {
-    /// Those of a queue of this depth; nothing was done with any.
+    /// Creates the unused buffers of a queue of this depth.
     pub fn new(depth: u32) -> UsedBuffers {
         UsedBuffers { free: vec![0; depth.max(1) as usize], in_flight: Vec::new() }
     }
 
-    /// An op is handed over and completes at these times, ns. `offset` is `None` for one without a place; the answer is
-    /// what it leaves in its buffer.
+    /// Records an op with its submission and completion times in nanoseconds, and returns the offset that it leaves in
+    /// its buffer. `offset` is `None` for an op without one.
     pub fn used_by(&mut self, submit_ns: u64, complete_ns: u64, offset: Option<u64>) -> u64 {
         self.in_flight.sort_by_key(|(_, complete_ns)| *complete_ns);
         let over = self.in_flight.partition_point(|(_, complete_ns)| *complete_ns <= submit_ns);
         self.free.extend(self.in_flight.drain(..over).map(|(offset, _)| offset));
         if self.free.is_empty() && !self.in_flight.is_empty() {
-            // What is reaped at the very time of the next op.
+            // A completion at exactly the time of the next op is reaped first.
             self.free.push(self.in_flight.remove(0).0);
         }
         let before = self.free.pop().unwrap_or(0);
@@ -101,8 +92,8 @@ mod tests {
         assert_eq!(iolog_line(17, "/x/a.0.0", IologAction::Write(extent)), "17 /x/a.0.0 write 8192 4096\n");
     }
 
-    /// What fio 3.42 logs: `sync 8192 0` behind writes at 0, 4096 and 8192 of one op at a time, and with a depth the offset
-    /// of the buffer that was freed last.
+    /// As logged by fio 3.42: `sync 8192 0` after writes at 0, 4096 and 8192 of one op at a time. With a queue, it is
+    /// the offset of the buffer that was freed last.
     #[test]
     fn flushes_have_the_offset_of_their_buffer() {
         let mut one = UsedBuffers::new(1);

@@ -1,4 +1,4 @@
-//! `json` and `json+`.
+//! The formats `json` and `json+`.
 
 use super::grid::{self, BucketShares};
 use super::group::{share_of_group, together};
@@ -9,16 +9,14 @@ use super::report::{
 };
 use crate::fio::Compat;
 
-/// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonFormat {
-    /// `json`.
     Plain,
     /// `json+`: with the buckets of every latency that shows percentiles.
     Bins,
 }
 
-/// The whole document, with a line end. It holds nothing but JSON, and every number in it is finite.
+/// Formats the whole document, with a line end. It contains only JSON, and every number in it is finite.
 pub fn json(report: &Report, format: JsonFormat) -> String {
     let mut root = JsonObject::default();
     root.set("fio version", report.version.as_str())
@@ -56,7 +54,7 @@ pub(super) fn options(given: &[GivenOption]) -> JsonObject {
     object
 }
 
-/// A job of another host: how long it still takes is nothing that is known here.
+/// Formats a job of another host, whose remaining time is unknown here.
 pub(super) fn job_of_host(report: &Report, one: &JobReport, format: JsonFormat) -> JsonObject {
     let mut object = job(report, one, format);
     object.remove("eta");
@@ -64,7 +62,7 @@ pub(super) fn job_of_host(report: &Report, one: &JobReport, format: JsonFormat) 
     object
 }
 
-/// A disk of another host.
+/// Formats a disk of another host.
 pub(super) fn disk_of_host(one: &DiskReport, compat: Compat) -> JsonObject {
     disk(one, compat)
 }
@@ -91,7 +89,7 @@ fn job(report: &Report, job: &JobReport, format: JsonFormat) -> JsonObject {
             _ => drop(object.set(name, block)),
         }
     }
-    // If everything is mixed, fio omits the flushes, and so programs that read it expect none.
+    // In mixed mode, fio omits the flushes, and programs that read its output expect none.
     if !matches!(job.io, Io::Mixed(_)) {
         let of = job.display.percentiles_of;
         let mut sync = JsonObject::default();
@@ -141,7 +139,7 @@ fn job(report: &Report, job: &JobReport, format: JsonFormat) -> JsonObject {
     object
 }
 
-/// Names the zeros that stand for numbers that were not measured.
+/// Lists the zeros that represent numbers that were not measured.
 fn not_measured(object: &mut JsonObject, missing: &[NotMeasured], compat: Compat) {
     if compat == Compat::Strict || missing.is_empty() {
         return;
@@ -153,7 +151,7 @@ fn not_measured(object: &mut JsonObject, missing: &[NotMeasured], compat: Compat
     object.set("not_measured", names);
 }
 
-/// Names of the classes of requests in flight.
+/// Names of the classes of queue depths.
 const LEVELS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 /// Names of the classes of batches.
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
@@ -180,7 +178,7 @@ impl Maker<'_> {
         let bandwidth = one.bandwidth.value().copied().unwrap_or_default();
         let iops = one.iops.value().copied().unwrap_or_default();
         let share = match one.bandwidth.value() {
-            // fio truncates the mean to a whole number here, and only here.
+            // Only here, fio truncates the mean to a whole number.
             Some(Samples { count: 1.., mean, .. }) => {
                 share_of_group(mean.trunc(), together(self.report, self.job, name))
             }
@@ -315,7 +313,7 @@ fn disk(disk: &DiskReport, compat: Compat) -> JsonObject {
 fn disk_use(object: &mut JsonObject, prefix: &str, counters: &DiskUse) {
     let pair = |figure: &Figure<ReadWriteCounts>| figure.value().copied().unwrap_or_default();
     let (merges, ticks) = (pair(&counters.merges), pair(&counters.ticks_ms));
-    // fio omits the `s` in this one name, and programs that read it rely on that.
+    // fio omits the `s` in this one name, and programs rely on that.
     let write_merges = if prefix.is_empty() { "write_merges" } else { "write_merge" };
     for (name, value) in [
         ("read_ios", counters.ios.read),

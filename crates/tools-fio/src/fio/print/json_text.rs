@@ -1,30 +1,25 @@
-//! JSON laid out as fio lays it out: two spaces a level, `"key" : value`, six decimals.
+//! JSON in fio's layout: two spaces per level, `"key" : value`, six decimals.
 
 use super::number::float;
 
-/// A value whose keys keep their order.
+/// A JSON value whose objects keep the order of their keys.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum JsonValue {
-    /// Text.
     Text(String),
-    /// A whole number.
     Whole(u64),
-    /// A negative number.
     Signed(i64),
     /// A decimal, printed with six places.
     Float(f64),
-    /// Members in order.
     Object(JsonObject),
-    /// Elements.
     Array(Vec<JsonValue>),
 }
 
-/// The members of an object, in order.
+/// Members of an object, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct JsonObject(Vec<(String, JsonValue)>);
 
 impl JsonObject {
-    /// Adds a member. An existing key gets the new value, as a reader would see it.
+    /// Sets a member. The value of an existing key is replaced, as a JSON reader would do.
     pub(super) fn set(&mut self, key: &str, value: impl Into<JsonValue>) -> &mut JsonObject {
         let value = value.into();
         match self.0.iter_mut().find(|(own, _)| own == key) {
@@ -34,12 +29,11 @@ impl JsonObject {
         self
     }
 
-    /// Leaves a member out.
     pub(super) fn remove(&mut self, key: &str) {
         self.0.retain(|(own, _)| own != key);
     }
 
-    /// Adds a member whose key is known to be new; for long runs of keys.
+    /// Adds a member whose key is known to be new. Fast for many keys.
     pub(super) fn push(&mut self, key: String, value: impl Into<JsonValue>) {
         self.0.push((key, value.into()));
     }
@@ -60,7 +54,7 @@ impl JsonObject {
         out.push('}');
     }
 
-    /// The text, with a line end.
+    /// Formats the object, with a line end.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         self.write(0, &mut out);
@@ -98,7 +92,7 @@ fn indent(level: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", level));
 }
 
-/// A string with JSON escapes (RFC 8259 §7).
+/// Writes a string with JSON escapes (RFC 8259 §7).
 fn quote(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {

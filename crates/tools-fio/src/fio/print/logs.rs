@@ -4,14 +4,10 @@ use super::grid::{LOG_COLUMNS, bins};
 use plumb_result::{Histogram, Interval};
 use plumb_workload::OpKind;
 
-/// A line's direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogDirection {
-    /// 0.
     Read,
-    /// 1.
     Write,
-    /// 2.
     Trim,
 }
 
@@ -33,29 +29,23 @@ impl LogDirection {
     }
 }
 
-/// A line's value: KiB/s, ops a second, or ns, by the kind of log.
+/// Value of a line, in KiB/s, ops per second or nanoseconds, depending on the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogValue {
-    /// One op's, or a window's mean or largest (`log_window_value`, `log_max_value`).
+    /// The value of one op, or a window's mean or maximum (`log_window_value`, `log_max_value`).
     One(u64),
-    /// A window's mean and largest (`log_window_value=both`).
-    Both {
-        /// Mean.
-        mean: u64,
-        /// Largest.
-        max: u64,
-    },
+    /// A window's mean and maximum (`log_window_value=both`).
+    Both { mean: u64, max: u64 },
 }
 
-/// A line's priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogPriority {
     /// 0, or 1 for the real-time class.
     Class {
-        /// Whether it was of the real-time class.
+        /// Whether the op had the real-time class.
         realtime: bool,
     },
-    /// Class, hint and level (`log_prio=1`), as the system call takes them.
+    /// Class, hint and level as in the system call (`log_prio=1`).
     Value(u16),
 }
 
@@ -65,26 +55,24 @@ impl Default for LogPriority {
     }
 }
 
-/// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogSample {
-    /// Since the job's start, ms; under `log_unix_epoch` since 1970. With `log_entries_in_us` or the like, that unit.
+    /// Milliseconds since the job's start, or since 1970 under `log_unix_epoch`.
+    /// Options such as `log_entries_in_us` change the unit.
     pub time: u64,
-    /// The value.
     pub value: LogValue,
-    /// The direction.
     pub direction: LogDirection,
-    /// The op's bytes; 0 for a window.
+    /// Size of the op in bytes; 0 for a window.
     pub block_bytes: u64,
-    /// Under `log_offset`, where in the file; of a window 0.
+    /// Offset in the file under `log_offset`; 0 for a window.
     pub offset: Option<u64>,
-    /// The priority.
     pub priority: LogPriority,
-    /// Under `log_issue_time`, when the op was issued, ns; of a window 0.
+    /// Issue time in nanoseconds under `log_issue_time`; 0 for a window.
     pub issue_ns: Option<u64>,
 }
 
-/// The line, with its end: `time, value, [second value,] direction, block, [offset,] priority[, issue time]`.
+/// Formats the line, with its line end: `time, value, [second value,]
+/// direction, block, [offset,] priority[, issue time]`.
 pub fn log_line(sample: &LogSample) -> String {
     let value = match sample.value {
         LogValue::One(value) => value.to_string(),
@@ -104,18 +92,19 @@ pub fn log_line(sample: &LogSample) -> String {
     )
 }
 
-/// fio's flag bits next to the direction, which say what else a packed sample has. Source: iolog.h of fio 3.42.
+/// fio's flag bits next to the direction, which mark the optional columns of a packed sample. Source: iolog.h of fio
+/// 3.42.
 const HAS_OFFSET: u32 = 0x8000_0000;
 const HAS_PRIORITY: u32 = 0x4000_0000;
 const HAS_BOTH: u32 = 0x2000_0000;
 const HAS_ISSUE_TIME: u32 = 0x1000_0000;
 
-/// Where the class begins in a priority (linux/ioprio.h), and the real-time class.
+/// Position of the class in a priority (linux/ioprio.h), and the real-time class.
 const CLASS_SHIFT: u32 = 13;
 const REALTIME: u16 = 1;
 
-/// The sample as fio has it in memory, which is what a stored log (`log_store_compressed`) holds, compressed: time, two
-/// values, direction, priority, two bytes of nothing, block, and the columns beyond.
+/// Encodes the sample in fio's memory layout. A stored log (`log_store_compressed`) holds these records, compressed:
+/// time, two values, direction, priority, two bytes of padding, block, and the optional columns.
 pub fn log_record(sample: &LogSample) -> Vec<u8> {
     let (first, second, both) = match sample.value {
         LogValue::One(value) => (value, 0, 0),
@@ -136,28 +125,29 @@ pub fn log_record(sample: &LogSample) -> Vec<u8> {
     record.extend_from_slice(&priority.to_ne_bytes());
     record.extend_from_slice(&[0; 2]);
     record.extend_from_slice(&sample.block_bytes.to_ne_bytes());
-    // The time of issue is the second of these, and is there with an offset only.
+    // The issue time is the second of these, and only exists together with an offset.
     for word in [sample.offset, sample.issue_ns].into_iter().flatten() {
         record.extend_from_slice(&word.to_ne_bytes());
     }
     record
 }
 
-/// What is no sample of a stored log.
+/// Error from decoding a sample of a stored log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadRecord {
-    /// It ends in the middle of a sample.
+    /// The input ends in the middle of a sample.
     #[error("it ends in the middle of a sample")]
     Cut,
-    /// It says of itself what no sample does.
-    #[error("it is no log of fio 3.42 or of Plumb")]
+    /// The flags contradict the format.
+    #[error("it is not a log of fio 3.42 or of Plumb")]
     Form,
 }
 
-/// Reads the sample at the beginning of `bytes`, as [`log_record`] writes it; also how many bytes it has.
+/// Decodes the sample at the start of `bytes`, as [`log_record`] encodes it, and returns its length in bytes.
 ///
 /// # Errors
-/// There is no whole sample.
+///
+/// There is no complete sample.
 pub fn read_record(bytes: &[u8]) -> Result<(LogSample, usize), BadRecord> {
     let word = |at: usize| -> Result<u64, BadRecord> {
         let word = bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).ok_or(BadRecord::Cut)?;
@@ -198,8 +188,8 @@ pub fn read_record(bytes: &[u8]) -> Result<(LogSample, usize), BadRecord> {
     Ok((sample, length))
 }
 
-/// A line of a histogram log: what completed in a window, in the buckets of fio's grid, `2^coarseness` of them a column.
-/// What took longer than the grid reaches is counted in the last column.
+/// Formats a line of a histogram log: the completions in a window, in the buckets of fio's grid, with `2^coarseness`
+/// buckets per column. Latencies beyond the end of the grid count in the last column.
 pub fn hist_log_line(
     time_ms: u64,
     direction: LogDirection,
@@ -216,7 +206,7 @@ pub fn hist_log_line(
     format!("{time_ms}, {}, {block_bytes}, {}\n", direction.number(), columns.join(", "))
 }
 
-/// Which log is made of intervals.
+/// The kind of a log made from intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SampleLog {
     /// `write_bw_log`: KiB/s.
@@ -225,8 +215,8 @@ pub enum SampleLog {
     Iops,
 }
 
-/// A windowed log of the measured seconds. A second without completions gets a line with 0; otherwise a stall would be
-/// invisible.
+/// Formats a log with a line for each measured second. A second without completions gets a line with
+/// 0; otherwise a stall would be invisible.
 pub fn samples_log(intervals: &[Interval], directions: &[LogDirection], log: SampleLog) -> String {
     let mut text = String::new();
     for interval in intervals.iter().filter(|interval| interval.length_ns > 0) {
@@ -274,7 +264,7 @@ mod tests {
         assert_eq!(log_line(&sample), "500, 123, 200, 1, 4096, 8192, 0x4001, 77\n");
     }
 
-    // Protects: `fio --inflate-log` reads what is stored: 40 bytes a sample, and 8 for each column beyond.
+    // Protects: `fio --inflate-log` can read a stored log: 40 bytes per sample, and 8 for each optional column.
     #[test]
     fn a_packed_sample_has_fios_layout() {
         let sample = LogSample {

@@ -12,9 +12,9 @@
 //!
 //! [`print()`] prints several of them.
 //!
-//! Machine formats are always valid: a number that does not exist is 0, as fio prints it, and the job's
-//! `not_measured` says which zeros those are and why. Layouts are those of fio 3.42; they were checked byte for byte
-//! against its outputs. [`report_of()`] makes a [`Report`] of what Plumb measured.
+//! Machine formats are always valid: a missing number is 0, as in fio, and the job's `not_measured` lists these zeros
+//! with their reasons. Layouts are those of fio 3.42; they were checked byte for byte against its outputs.
+//! [`report_of()`] makes a [`Report`] from Plumb's measurements.
 
 mod act;
 mod build;

@@ -9,7 +9,7 @@ use super::report::{
 };
 use crate::fio::Compat;
 
-/// The final report: every job that did something, the run status groups, the disks.
+/// Formats the final report: every job that did something, the run status groups, the disks.
 pub fn normal(report: &Report) -> String {
     let mut text = String::from("\n");
     for job in &report.jobs {
@@ -39,12 +39,12 @@ pub fn normal(report: &Report) -> String {
     text
 }
 
-/// The line about the piece of work by which fio counts how idle processors are.
+/// Formats the line about the unit of work that fio uses to measure idle processors.
 pub fn unit_work(unit: UnitWork) -> String {
     format!("  unit work: mean={}us, stddev={}\n", fixed(unit.mean_us, 2), fixed(unit.stddev_us, 2))
 }
 
-/// Names the zeros that stand for numbers that were not measured.
+/// Lists the zeros that represent numbers that were not measured.
 fn not_measured(missing: &[NotMeasured], compat: Compat) -> String {
     if compat == Compat::Strict || missing.is_empty() {
         return String::new();
@@ -54,8 +54,8 @@ fn not_measured(missing: &[NotMeasured], compat: Compat) -> String {
 }
 
 pub(super) fn job_text(report: &Report, job: &JobReport) -> String {
-    let nothing = !job.is_beside && job.io.named().iter().all(|(_, one)| one.bytes == 0 && one.ios == 0);
-    // fio prints nothing for a job that did nothing; an error that prevented it from running is printed.
+    let nothing = !job.does_no_io && job.io.named().iter().all(|(_, one)| one.bytes == 0 && one.ios == 0);
+    // fio prints nothing for a job that did nothing. An error that prevented it from running is printed.
     if nothing && (report.compat == Compat::Strict || (job.failures.error.is_none() && job.sync.count == 0)) {
         return String::new();
     }
@@ -134,7 +134,7 @@ fn direction(report: &Report, job: &JobReport, name: &str, one: &DirectionReport
     let iops = super::direction::rate(one.ios, one.runtime_ms);
     let figures = display.significant_figures;
     let (shown, shown_other) = match (name, &job.io, report.compat) {
-        // fio omits the unit where it prints the sum of the directions.
+        // fio omits the unit when it prints the sum of the directions.
         ("mixed", Io::Both(..), Compat::Strict) => (
             scaled(rate, figures, display.prefix(), NumberUnit::None),
             scaled(rate, figures, display.prefix().other(), NumberUnit::None),
@@ -229,12 +229,12 @@ fn bandwidth_line(report: &Report, job: &JobReport, name: &str, samples: &Sample
     )
 }
 
-/// Two decimals, at least five wide (C's `%5.02f`).
+/// Formats two decimals, at least five characters wide (C's `%5.02f`).
 fn padded(value: f64) -> String {
     format!("{:>5}", fixed(value, 2))
 }
 
-/// The unit that suits a latency line: the smallest value, the largest and the spread must all be large in it.
+/// Formats a latency line in the largest unit that suits the minimum, the maximum and the spread.
 fn latency_line(name: &str, latency: &Latency) -> String {
     let (min, max, spread) = (latency.min_ns, latency.max_ns, latency.stddev_ns);
     let (unit, divisor) = if min > 2_000_000 && max > 99_999_999 && spread > 1e6 {
@@ -277,7 +277,7 @@ fn percentiles(report: &Report, job: &JobReport, name: &str, latency: &Latency) 
     format!("    {name} percentiles ({unit}):\n{}\n", lines.join(",\n"))
 }
 
-/// The classes that have any, five a line.
+/// Formats the non-empty classes, five per line.
 fn shares(unit: &str, shares: &[f64]) -> String {
     let cells: Vec<String> = BucketShares::NAMES
         .iter()
@@ -290,7 +290,7 @@ fn shares(unit: &str, shares: &[f64]) -> String {
 
 fn issued(job: &JobReport) -> String {
     let blocks = job.io.named();
-    // Mixed numbers are counted where reads are.
+    // Mixed numbers are counted as reads.
     let of = |pick: &dyn Fn(&DirectionReport) -> u64| {
         let cells: Vec<String> =
             (0..3).map(|place| blocks.get(place).map_or(0, |(_, one)| pick(one)).to_string()).collect();
@@ -306,7 +306,7 @@ fn issued(job: &JobReport) -> String {
     )
 }
 
-/// A time in the unit in which it is at least 2.
+/// Formats a time in the largest unit in which it is at least 2.
 fn short_time(ns: u64) -> String {
     let (divisor, unit) = match ns {
         2_000_000_000.. => (1e9, "s"),
@@ -323,7 +323,7 @@ fn steady(job: &JobReport, state: &SteadyReport, compat: Compat) -> String {
     let figures = display.significant_figures;
     let (rate, rate_other) = match compat {
         Compat::Meant => (display.rate(mean), display.rate_other(mean)),
-        // fio divides by its own base and then writes the other's prefix after it.
+        // fio divides by its own base and then prints the prefix of the other base.
         Compat::Strict => {
             let thousands = mean
                 / match display.kb_base {

@@ -1,4 +1,4 @@
-//! Numbers as fio writes them.
+//! Numbers in fio's notation.
 
 use super::report::{Display, KbBase, UnitBase};
 use crate::fio::Compat;
@@ -30,7 +30,7 @@ impl Prefix {
         }
     }
 
-    /// The other one, printed in parentheses.
+    /// Returns the other kind of prefix, which is printed in parentheses.
     pub(super) const fn other(self) -> Prefix {
         match self {
             Prefix::Si => Prefix::Iec,
@@ -39,26 +39,22 @@ impl Prefix {
     }
 }
 
-/// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberUnit {
-    /// Nothing that is named.
     None,
-    /// Bytes.
     Bytes,
-    /// Bytes a second.
     BytesPerSecond,
-    /// Bytes a second, printed as bits.
+    /// Bytes per second, printed as bits.
     BitsPerSecond,
 }
 
-/// A number in at most `digits` digits, scaled by the prefix until it fits: `37.3k`, `146MiB/s`, `1071MiB/s`. A number
-/// that fits as it is has neither prefix nor decimals.
+/// Formats a number in at most `digits` digits, scaled by the prefix until it fits: `37.3k`, `146MiB/s`, `1071MiB/s`. A
+/// number that fits unscaled has neither prefix nor decimals.
 pub(super) fn scaled(number: u64, digits: u8, prefix: Prefix, unit: NumberUnit) -> String {
     scaled_from(number, 0, digits, prefix, unit)
 }
 
-/// The same for a number that is already divided by the prefix's step this many times.
+/// Like [`scaled`], for a number that is already divided by the prefix's step `power` times.
 pub(super) fn scaled_from(number: u64, power: usize, digits: u8, prefix: Prefix, unit: NumberUnit) -> String {
     let digits = usize::from(digits.max(1));
     let (name, mut rest) = match unit {
@@ -80,25 +76,25 @@ pub(super) fn scaled_from(number: u64, power: usize, digits: u8, prefix: Prefix,
         let rounded = rest + u128::from(cut >= step / 2);
         return format!("{rounded}{}{name}", names[power]);
     }
-    // The decimals are rounded alone, and what they carry is added: 62.96 becomes 63.0.
+    // The decimals are rounded separately, and the carry is added: 62.96 becomes 63.0.
     let decimals = format!("{:.*}", digits - width - 1, cut as f64 / step as f64);
     let rest = rest + u128::from(decimals.starts_with('1'));
     format!("{rest}.{}{}{name}", &decimals[2..], names[power])
 }
 
-/// A decimal with six places (C's `%f`).
+/// Formats a decimal with six places (C's `%f`).
 pub(super) fn float(value: f64) -> String {
     fixed(value, 6)
 }
 
-/// A decimal. What is not a number is 0, and there is no negative 0.
+/// Formats a decimal. NaN and infinity become 0, and there is no negative 0.
 pub(super) fn fixed(value: f64, places: usize) -> String {
     let value = if value.is_finite() { value + 0.0 } else { 0.0 };
     format!("{value:.places$}")
 }
 
-/// Text for a line of fields: under [`Compat::Meant`] without what would begin a new line or, where there is one,
-/// a new field.
+/// Cleans text for a line of fields. Under [`Compat::Meant`], removes line breaks and,
+/// if there is a separator, the separator.
 pub(super) fn plain(text: &str, separator: Option<char>, compat: Compat) -> String {
     match compat {
         Compat::Strict => text.to_owned(),
@@ -114,7 +110,7 @@ pub(super) fn plain(text: &str, separator: Option<char>, compat: Compat) -> Stri
 }
 
 impl Display {
-    /// The prefix of the first number of a pair.
+    /// Returns the prefix of the first number of a pair.
     pub(super) fn prefix(&self) -> Prefix {
         match self.kb_base {
             KbBase::Binary => Prefix::Iec,
@@ -122,7 +118,6 @@ impl Display {
         }
     }
 
-    /// The unit of rates.
     pub(super) fn rate_unit(&self) -> NumberUnit {
         match self.unit_base {
             UnitBase::Bytes => NumberUnit::BytesPerSecond,
@@ -130,22 +125,20 @@ impl Display {
         }
     }
 
-    /// Bytes.
     pub(super) fn bytes(&self, bytes: u64) -> String {
         scaled(bytes, self.significant_figures, self.prefix(), NumberUnit::Bytes)
     }
 
-    /// Bytes, in the other prefix.
+    /// Formats bytes with the other prefix.
     pub(super) fn bytes_other(&self, bytes: u64) -> String {
         scaled(bytes, self.significant_figures, self.prefix().other(), NumberUnit::Bytes)
     }
 
-    /// Bytes a second.
     pub(super) fn rate(&self, bytes_per_second: u64) -> String {
         scaled(bytes_per_second, self.significant_figures, self.prefix(), self.rate_unit())
     }
 
-    /// Bytes a second, in the other prefix.
+    /// Formats bytes per second with the other prefix.
     pub(super) fn rate_other(&self, bytes_per_second: u64) -> String {
         scaled(bytes_per_second, self.significant_figures, self.prefix().other(), self.rate_unit())
     }
@@ -155,7 +148,7 @@ impl Display {
 mod tests {
     use super::*;
 
-    /// Pairs that fio 3.42 printed; the carry and the last digit are where a rewrite goes wrong.
+    /// Pairs printed by fio 3.42. A rewrite is most likely to get the carry and the last digit wrong.
     #[test]
     fn numbers_are_scaled_as_fio_scales_them() {
         let iec = |number, unit| scaled(number, 4, Prefix::Iec, unit);
@@ -171,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_printed_as_one() {
+    fn nan_and_infinity_are_printed_as_numbers() {
         assert_eq!(float(f64::NAN), "0.000000");
         assert_eq!(float(f64::NEG_INFINITY), "0.000000");
         assert_eq!(fixed(-0.0, 2), "0.00");

@@ -1,40 +1,37 @@
-//! Logs of a job, written as its ops come: one file a quantity.
+//! Logs of a job, written op by op: one file for each quantity.
 
 use super::logs::{LogDirection, LogPriority, LogSample, LogValue, hist_log_line, log_line, log_record};
 use crate::fio::options::logs::WindowValue;
 use plumb_result::Histogram;
 use std::io::{self, Write};
 
-/// One op, as logs record it.
+/// An op as logs record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedIo {
-    /// What it did.
     pub direction: LogDirection,
-    /// When it was issued, from the job's start, ns.
+    /// Issue time in nanoseconds since the job's start.
     pub issue_ns: u64,
-    /// When it completed, from the same start, ns.
+    /// Completion time in nanoseconds since the job's start.
     pub complete_ns: u64,
-    /// The time of its submission, ns, if it was timed.
+    /// Duration of the submission in nanoseconds, if it was timed.
     pub submission_ns: Option<u64>,
-    /// Where in the file.
     pub offset: u64,
-    /// Bytes moved.
     pub bytes: u64,
 }
 
 impl LoggedIo {
-    /// From issue to completion, ns.
+    /// Returns the time from issue to completion in nanoseconds.
     fn lat_ns(&self) -> u64 {
         self.complete_ns.saturating_sub(self.issue_ns)
     }
 }
 
-/// The quantity of a log.
+/// The quantity in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogQuantity {
     /// Bandwidth, KiB/s.
     Bandwidth,
-    /// Ops a second; of one op, 1.
+    /// Ops per second; 1 for a single op.
     Iops,
     /// Submission latency, ns.
     Slat,
@@ -45,7 +42,7 @@ pub enum LogQuantity {
 }
 
 impl LogQuantity {
-    /// The part of a log's name for it.
+    /// Returns the suffix for the log's file name.
     pub const fn suffix(self) -> &'static str {
         match self {
             LogQuantity::Bandwidth => "bw",
@@ -56,12 +53,12 @@ impl LogQuantity {
         }
     }
 
-    /// The value of one op; `None` where it has none.
+    /// Returns the value of one op, or `None` if it has none.
     fn of(self, op: &LoggedIo) -> Option<u64> {
         let lat_ns = op.lat_ns();
         match self {
             LogQuantity::Bandwidth => {
-                // fio's clock for this has steps of a microsecond.
+                // fio's clock for this has a resolution of a microsecond.
                 let us = lat_ns / 1000;
                 Some(op.bytes.saturating_mul(1_000_000).checked_div(us).unwrap_or(0) / 1024)
             }
@@ -72,52 +69,48 @@ impl LogQuantity {
         }
     }
 
-    /// Whether its lines have the time of issue; fio 3.42 writes 0 in those of the others.
+    /// Whether lines contain the issue time; in other logs fio 3.42 writes 0.
     const fn has_issue(self) -> bool {
         matches!(self, LogQuantity::Slat | LogQuantity::Clat)
     }
 
-    /// Whether it is something per second, so that a piece of time without an op has a value.
+    /// Whether it is a rate, so that an interval without ops has a value.
     const fn is_rate(self) -> bool {
         matches!(self, LogQuantity::Bandwidth | LogQuantity::Iops)
     }
 }
 
-/// `log_avg_msec` and what goes with it.
+/// `log_avg_msec` and related options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Its length, ms, 1 or more.
+    /// Length in milliseconds, at least 1.
     pub length_ms: u64,
-    /// What it says.
     pub value: WindowValue,
-    /// Length of the pieces whose largest rate is a window's largest, ms.
+    /// Length in milliseconds of the intervals whose maximum rate is reported per window.
     pub piece_ms: u64,
 }
 
 /// The columns of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogForm {
-    /// Averages instead of single ops.
+    /// Windows; `None` logs single ops.
     pub window: Option<Window>,
-    /// `log_offset`.
+    /// Add the offset (`log_offset`).
     pub offset: bool,
-    /// `log_issue_time`.
+    /// Add the issue time (`log_issue_time`).
     pub issue_time: bool,
-    /// The priority of every op.
+    /// Priority column for every op.
     pub priority: LogPriority,
-    /// Added to all times, ms: `log_alternate_epoch`.
+    /// Milliseconds added to all times (`log_alternate_epoch`).
     pub epoch_ms: u64,
-    /// How samples are written.
     pub writing: LogWriting,
 }
 
-/// How the samples of a log are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogWriting {
-    /// A line each.
     #[default]
     Lines,
-    /// As fio has them in memory (`log_store_compressed`).
+    /// In fio's memory layout (`log_store_compressed`).
     Records,
 }
 
@@ -130,25 +123,25 @@ impl LogWriting {
     }
 }
 
-/// The ops of one direction in a window.
+/// Totals of one direction in a window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     count: u64,
     bytes: u64,
     value_sum: u128,
     value_max: u64,
-    /// The current interval, and the largest rate of the earlier ones.
+    /// Sum of the current interval, before the maximum of earlier ones.
     piece: u64,
     piece_amount: u64,
     piece_max: u64,
 }
 
-/// One log of one job.
+/// A log of one quantity of one job.
 pub struct JobLog<W: Write> {
     out: W,
     quantity: LogQuantity,
     form: LogForm,
-    /// Directions that the job has; rates of all of them are reported in every window.
+    /// Directions of the job; rates of all of them are reported in every window.
     directions: Vec<LogDirection>,
     number: u64,
     sums: [Sums; 3],
@@ -157,15 +150,15 @@ pub struct JobLog<W: Write> {
 const DIRECTIONS: [LogDirection; 3] = [LogDirection::Read, LogDirection::Write, LogDirection::Trim];
 
 impl<W: Write> JobLog<W> {
-    /// An empty log.
     pub fn new(out: W, quantity: LogQuantity, form: LogForm, directions: Vec<LogDirection>) -> JobLog<W> {
         JobLog { out, quantity, form, directions, number: 0, sums: [Sums::default(); 3] }
     }
 
-    /// The next op, in the order of completion.
+    /// Logs the next op, in the order of completion.
     ///
     /// # Errors
-    /// Those of writing.
+    ///
+    /// The log cannot be written.
     pub fn op(&mut self, op: &LoggedIo) -> io::Result<()> {
         let Some(value) = self.quantity.of(op) else { return Ok(()) };
         let Some(window) = self.form.window else {
@@ -200,11 +193,12 @@ impl<W: Write> JobLog<W> {
         Ok(())
     }
 
-    /// The end, at this time after the job's start. The rest of a window is reported if it is long enough to say
-    /// something.
+    /// Ends the log at a time since the job's start. An incomplete window is reported if
+    /// it is long enough to be meaningful.
     ///
     /// # Errors
-    /// Those of writing.
+    ///
+    /// The log cannot be written.
     pub fn end(mut self, end_ns: u64) -> io::Result<W> {
         if let Some(window) = self.form.window {
             let length_ns = window.length_ms * 1_000_000;
@@ -220,7 +214,7 @@ impl<W: Write> JobLog<W> {
         Ok(self.out)
     }
 
-    /// Writes a window of this length and begins the next.
+    /// Writes a window that lasted `lasted_ms`, and begins the next.
     fn close(&mut self, window: Window, lasted_ms: u64) -> io::Result<()> {
         let start_ms = self.number * window.length_ms;
         self.number += 1;
@@ -249,7 +243,7 @@ impl<W: Write> JobLog<W> {
         Ok(())
     }
 
-    /// Mean and largest value of a window.
+    /// Returns the mean and the maximum of a window.
     fn figures(&self, sums: Sums, window: Window, lasted_ms: u64) -> (u64, u64) {
         let rate = |amount: u64, ms: u64| {
             let unit = if self.quantity == LogQuantity::Bandwidth { 1024.0 } else { 1.0 };
@@ -266,7 +260,7 @@ impl<W: Write> JobLog<W> {
     }
 }
 
-/// `write_hist_log` of one job.
+/// The `write_hist_log` of one job.
 pub struct HistLog<W: Write> {
     out: W,
     window_ms: u64,
@@ -276,26 +270,27 @@ pub struct HistLog<W: Write> {
     windows: [HistWindow; 3],
 }
 
-/// What completed in a window, in one direction.
+/// Completions of one direction in a window.
 #[derive(Default)]
 struct HistWindow {
     times: Histogram,
-    /// The block size, where all ops had the same.
+    /// The block size, if all ops had the same.
     block_bytes: Option<u64>,
     is_mixed: bool,
 }
 
 impl<W: Write> HistLog<W> {
-    /// An empty log: a line every `window_ms`, 1 or more, for each direction in which something completed.
+    /// Creates an empty log. It gets a line every `window_ms` (at least 1) for each direction with completions.
     pub fn new(out: W, window_ms: u64, coarseness: u32, epoch_ms: u64) -> HistLog<W> {
         let windows = std::array::from_fn(|_| HistWindow::default());
         HistLog { out, window_ms: window_ms.max(1), coarseness, epoch_ms, number: 0, windows }
     }
 
-    /// The next op, in the order of completion.
+    /// Logs the next op, in the order of completion.
     ///
     /// # Errors
-    /// Those of writing.
+    ///
+    /// The log cannot be written.
     pub fn op(&mut self, op: &LoggedIo) -> io::Result<()> {
         let number = op.complete_ns / (self.window_ms * 1_000_000);
         while self.number < number {
@@ -308,10 +303,11 @@ impl<W: Write> HistLog<W> {
         Ok(())
     }
 
-    /// The end, at this time after the job's start.
+    /// Ends the log at a time since the job's start.
     ///
     /// # Errors
-    /// Those of writing.
+    ///
+    /// The log cannot be written.
     pub fn end(mut self, end_ns: u64) -> io::Result<W> {
         let rest_ms = (end_ns / 1_000_000).saturating_sub(self.number * self.window_ms).min(self.window_ms);
         self.close(rest_ms)?;
@@ -372,12 +368,16 @@ mod tests {
             let lines = log(quantity, LogForm { issue_time: true, ..LogForm::default() }, &ops[1..], 10);
             assert!(lines.ends_with(&format!(", 0, {issue}\n")), "{quantity:?}: {lines}");
         }
-        assert_eq!(log(LogQuantity::Slat, LogForm::default(), &ops, 10), "7, 5000, 0, 4096, 0\n", "where it was timed");
+        assert_eq!(
+            log(LogQuantity::Slat, LogForm::default(), &ops, 10),
+            "7, 5000, 0, 4096, 0\n",
+            "submission was timed"
+        );
     }
 
-    /// fio leaves out windows without an op, and the last one; here a stall is seen.
+    /// fio omits windows without an op, and the last one. Here a stall is visible.
     #[test]
-    fn windows_tell_means_and_stalls() {
+    fn windows_contain_means_and_stalls() {
         let window =
             |value| LogForm { window: Some(Window { length_ms: 500, value, piece_ms: 250 }), ..LogForm::default() };
         let ops = [op(10, 10), op(20, 30), op(1_400, 50)];

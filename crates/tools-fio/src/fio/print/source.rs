@@ -1,9 +1,9 @@
-//! How jobs are reported: names, groups and number formats, from their options.
+//! Report entries of jobs: names, groups and number formats, from their options.
 
 use super::build::{JobMember, JobSource, KeptLog, Latencies, Windows};
 use super::opening::{BlockRange, JobLine, MissingFiles, RunOpening};
 use super::report::*;
-use crate::fio::job::{FioJob, SaidOption};
+use crate::fio::job::{FioJob, InputOption};
 use crate::fio::options::direction::KindSizes;
 use crate::fio::options::stats::{PERCENTILE_LIST, Unified, UnitWord};
 use crate::fio::options::stop::ContinueOnError;
@@ -11,16 +11,15 @@ use crate::fio::value::choice::{SteadyFigure, SteadyLimit, SteadyTest};
 use crate::fio::value::direction::{AccessOrder, Ops};
 use crate::fio::{Fio, VERSION};
 
-/// One copy of a job, and the worker group that does it.
+/// One copy of a job, and its worker group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobCopy {
-    /// The job's place in [`Fio::jobs`].
+    /// Index in [`Fio::jobs`].
     pub job: usize,
-    /// Where it is measured.
     pub member: JobMember,
 }
 
-/// The number of each job's reporting group: `stonewall` and `new_group` open a new one.
+/// Returns the number of each job's reporting group: `stonewall` and `new_group` begin a new one.
 pub fn group_numbers(jobs: &[FioJob]) -> Vec<u32> {
     let mut number = 0;
     let opens = |job: &FioJob| job.identity.stonewall || job.identity.new_group;
@@ -31,16 +30,16 @@ pub fn group_numbers(jobs: &[FioJob]) -> Vec<u32> {
     jobs.iter().enumerate().map(of).collect()
 }
 
-/// Whether `group_reporting` is heeded.
+/// Whether to apply `group_reporting`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
-    /// Copies of a group are one entry, where that is asked for, and jobs without statistics (`stats=0`) are left out.
+    /// Copies of a group form one entry if the option is set, and jobs without statistics (`stats=0`) are omitted.
     AsAsked,
     /// Every copy is an entry.
     Apart,
 }
 
-/// The entries of a report. Copies come in the order of their jobs.
+/// Returns the entries of a report. Copies come in the order of their jobs.
 pub fn sources(fio: &Fio, copies: &[JobCopy], grouping: Grouping) -> Vec<JobSource> {
     let groups = group_numbers(&fio.jobs);
     let mut sources: Vec<JobSource> = Vec::new();
@@ -64,7 +63,7 @@ pub fn sources(fio: &Fio, copies: &[JobCopy], grouping: Grouping) -> Vec<JobSour
     sources
 }
 
-/// All that is known before the run.
+/// Returns everything known before the run.
 pub fn opening_of(fio: &Fio, layouts: Vec<MissingFiles>) -> RunOpening {
     let groups = group_numbers(&fio.jobs);
     let workers = |thread: bool| {
@@ -81,14 +80,14 @@ pub fn opening_of(fio: &Fio, layouts: Vec<MissingFiles>) -> RunOpening {
     }
 }
 
-/// Options as they are printed: by their own names.
-pub fn given(said: &[SaidOption]) -> Vec<GivenOption> {
-    let one = |said: &SaidOption| GivenOption {
-        name: said.option.name.to_owned(),
-        value: said.text.clone().unwrap_or_default(),
+/// Returns options for printing, by their primary names.
+pub fn given(options: &[InputOption]) -> Vec<GivenOption> {
+    let one = |given: &InputOption| GivenOption {
+        name: given.option.name.to_owned(),
+        value: given.text.clone().unwrap_or_default(),
     };
     let mut given: Vec<GivenOption> = Vec::new();
-    for option in said.iter().map(one) {
+    for option in options.iter().map(one) {
         // Of repeated names, the last one counts.
         given.retain(|before| before.name != option.name);
         given.push(option);
@@ -110,8 +109,8 @@ fn template(job: &FioJob, group: u32) -> JobReport {
         description: job.identity.description.clone(),
         group,
         members: 1,
-        is_beside: beside(job).is_some(),
-        options: given(&job.section.said),
+        does_no_io: activity(job).is_some(),
+        options: given(&job.section.options),
         display: display(job),
         io,
         failures: JobFailures {
@@ -133,7 +132,7 @@ fn template(job: &FioJob, group: u32) -> JobReport {
     }
 }
 
-/// `bwavgtime` and `iopsavgtime`.
+/// Returns the windows of `bwavgtime` and `iopsavgtime`.
 fn windows(job: &FioJob) -> Windows {
     let ns = |ms: u32| u64::from(ms.max(1)) * 1_000_000;
     Windows { bandwidth_ns: ns(job.statistics.bw_avg_ms), iops_ns: ns(job.statistics.iops_avg_ms) }
@@ -141,34 +140,38 @@ fn windows(job: &FioJob) -> Windows {
 
 fn latencies(job: &FioJob) -> Latencies {
     let kept = |measured: bool| if measured { KeptLog::Yes } else { KeptLog::No };
-    let told = &job.statistics;
+    let statistics = &job.statistics;
     Latencies {
-        slat: kept(told.measures_slat()),
-        clat: kept(told.measures_clat()),
-        lat: kept(told.measures_lat()),
-        samples: kept(told.measures_bw()),
+        slat: kept(statistics.measures_slat()),
+        clat: kept(statistics.measures_clat()),
+        lat: kept(statistics.measures_lat()),
+        samples: kept(statistics.measures_bw()),
     }
 }
 
 fn display(job: &FioJob) -> Display {
-    let told = &job.statistics;
+    let statistics = &job.statistics;
     let decimals = |text: &str| text.trim().split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let list = job.all_said().rfind(|said| PERCENTILE_LIST.is(said.option));
-    let precision = list.and_then(|said| said.text.as_ref()).map(|text| {
+    let list = job.all_said().rfind(|given| PERCENTILE_LIST.is(given.option));
+    let precision = list.and_then(|given| given.text.as_ref()).map(|text| {
         let longest = text.split([':', ',']).map(decimals).max().unwrap_or(0);
         u8::try_from(longest).unwrap_or(u8::MAX)
     });
     let defaults = Display::default();
     Display {
-        significant_figures: u8::try_from(told.significant_figures).unwrap_or(defaults.significant_figures),
-        kb_base: if told.kb_base == 1000 { KbBase::Decimal } else { KbBase::Binary },
-        unit_base: if told.unit_base == UnitWord::Bits { UnitBase::Bits } else { UnitBase::Bytes },
-        percentiles: if told.percentiles.is_empty() { defaults.percentiles } else { told.percentiles.clone() },
+        significant_figures: u8::try_from(statistics.significant_figures).unwrap_or(defaults.significant_figures),
+        kb_base: if statistics.kb_base == 1000 { KbBase::Decimal } else { KbBase::Binary },
+        unit_base: if statistics.unit_base == UnitWord::Bits { UnitBase::Bits } else { UnitBase::Bytes },
+        percentiles: if statistics.percentiles.is_empty() {
+            defaults.percentiles
+        } else {
+            statistics.percentiles.clone()
+        },
         percentile_precision: precision.unwrap_or(defaults.percentile_precision),
         percentiles_of: PercentilesOf {
-            slat: told.slat_percentiles,
-            clat: told.clat_percentiles,
-            lat: told.lat_percentiles,
+            slat: statistics.slat_percentiles,
+            clat: statistics.clat_percentiles,
+            lat: statistics.lat_percentiles,
         },
     }
 }
@@ -206,7 +209,7 @@ fn steady(job: &FioJob) -> Option<SteadyReport> {
     })
 }
 
-/// Intervals of this time, up to as many as can be printed.
+/// Returns the number of intervals in a duration, limited to what can be printed.
 fn intervals(duration_ns: u64, interval_ns: u64) -> usize {
     const MOST: u64 = 1 << 16;
     (duration_ns / interval_ns.max(1)).min(MOST) as usize
@@ -235,12 +238,12 @@ fn line(job: &FioJob, group: u32) -> JobLine {
         depth: job.queue.iodepth,
         copies: job.identity.numjobs,
         display: display(job),
-        beside: beside(job),
+        activity: activity(job),
     }
 }
 
-/// The activity of a cpuio or exec job, as fio prints it.
-fn beside(job: &FioJob) -> Option<String> {
+/// Returns the activity of a cpuio or exec job in fio's format.
+fn activity(job: &FioJob) -> Option<String> {
     match job.queue.ioengine.as_str() {
         "cpuio" => {
             let cpu = &job.engine.cpuio;
@@ -256,7 +259,7 @@ fn beside(job: &FioJob) -> Option<String> {
     }
 }
 
-/// The name that fio prints for `rw`.
+/// Returns the name that fio prints for `rw`.
 fn rw(ops: Ops, order: AccessOrder) -> &'static str {
     match (ops, order) {
         (Ops::Read, AccessOrder::Sequential { .. }) => "read",

@@ -1,53 +1,45 @@
-//! `steadystate`: what a steady-state rule found.
+//! Results of a `steadystate` rule.
 
 use plumb_result::{SteadyOutcome, SteadySample};
 
-/// `steadystate`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SteadyReport {
-    /// What was watched.
     pub of: SteadyOf,
-    /// How.
     pub by: SteadyBy,
-    /// The limit that was given.
+    /// The limit, in the unit of `scale`.
     pub limit: f64,
-    /// Whether the limit is in percent of the mean.
     pub scale: SteadyScale,
     /// `steadystate_duration`, s.
     pub duration_s: u64,
-    /// Intervals that this time has; fio lists as many, 0 for each that has not come.
+    /// Number of intervals in this duration. fio lists all of them, with 0 for those that have not ended.
     pub intervals: usize,
-    /// Whether it was reached.
     pub attained: bool,
-    /// What was held against the limit, in the limit's unit; 0 before the time was full, and so are the next two.
+    /// The value compared with the limit, in the limit's unit. It and the next two are 0 until the duration has passed.
     pub criterion: f64,
-    /// Largest distance from the mean, in the unit of what was watched.
+    /// Largest deviation from the mean, in the unit of the watched quantity.
     pub max_deviation: f64,
-    /// Slope of the fitted line, in the unit of what was watched, an interval.
+    /// Slope of the fitted line, in the unit of the watched quantity per interval.
     pub slope: f64,
-    /// Bytes a second in each interval.
+    /// Bytes per second in each interval.
     pub bytes_per_second: Vec<u64>,
-    /// Ops a second in each interval.
+    /// Ops per second in each interval.
     pub iops: Vec<u64>,
-    /// Mean latency in each interval, ns; used where latency was watched.
+    /// Mean latency in each interval, in nanoseconds; used only if latency is watched.
     pub latency_ns: Vec<u64>,
 }
 
-/// What a steady-state rule watches.
+/// The quantity that a steady-state rule watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteadyOf {
-    /// Ops a second.
     Iops,
-    /// Bytes a second.
     Bandwidth,
-    /// Latency.
     Latency,
 }
 
-/// What a steady-state rule compares with its limit.
+/// The statistic that a steady-state rule compares with its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteadyBy {
-    /// Largest distance from the mean.
+    /// Largest deviation from the mean.
     MeanDeviation,
     /// Slope of the fitted line.
     Slope,
@@ -58,18 +50,16 @@ pub enum SteadyBy {
 pub enum SteadyScale {
     /// Percent of the mean.
     Percent,
-    /// The watched quantity's own.
     Absolute,
 }
 
 impl SteadyReport {
-    /// The whole mean of the intervals' values; 0 of none.
+    /// Returns the whole mean of the intervals' values; 0 without values.
     pub(super) fn mean(values: &[u64]) -> u64 {
         let sum: u128 = values.iter().map(|value| u128::from(*value)).sum();
         u64::try_from(sum / values.len().max(1) as u128).unwrap_or(u64::MAX)
     }
 
-    /// Takes what was found.
     pub(super) fn take(&mut self, outcome: &SteadyOutcome) {
         let whole =
             |pick: fn(&SteadySample) -> f64| outcome.samples.iter().map(|one| pick(one).round() as u64).collect();

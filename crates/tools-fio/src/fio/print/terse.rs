@@ -1,4 +1,4 @@
-//! `terse`, versions 2 to 5: one line a job, fields parted by `;`, latencies in µs.
+//! `terse`, versions 2 to 5: one line per job, fields separated by `;`, latencies in microseconds.
 
 use super::grid::{self, PERCENTILES_MAX};
 use super::group::together;
@@ -6,17 +6,16 @@ use super::number::{fixed, float, plain};
 use super::report::{DirectionReport, DiskUse, Figure, JobReport, Latency, ReadWriteCounts, Report};
 use crate::fio::Compat;
 
-/// `--terse-version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum TerseVersion {
-    /// No version of fio, no disks; with trims.
+    /// No fio version and no disks, but with trims.
     V2,
     /// The default: without trims.
     #[default]
     V3,
-    /// As 3, with trims.
+    /// Like 3, with trims.
     V4,
-    /// As 4, with numbers of samples and of ops a second.
+    /// Like 4, with the numbers of samples and of ops per second.
     V5,
 }
 
@@ -35,7 +34,7 @@ impl TerseVersion {
     }
 }
 
-/// A line for each job. In version 2 a description has a separate line, as in fio.
+/// Formats a line for each job. In version 2 a description has a separate line, as in fio.
 pub fn terse(report: &Report, version: TerseVersion) -> String {
     report.jobs.iter().map(|job| line(report, job, version)).collect()
 }
@@ -64,7 +63,7 @@ fn line(report: &Report, job: &JobReport, version: TerseVersion) -> String {
     for share in job.depths.level.value().unwrap_or(&[0.0; 7]) {
         fields.push(format!("{}%", fixed(*share, 1)));
     }
-    // The format is older than nanoseconds: what took less than 1 µs counts in the first class.
+    // The format predates nanoseconds: latencies below 1 µs count in the first class.
     let below_us: f64 = job.latency_shares.ns.iter().sum();
     for (class, share) in job.latency_shares.us.iter().enumerate() {
         let more = if class == 0 { below_us } else { 0.0 };
@@ -97,7 +96,7 @@ fn line(report: &Report, job: &JobReport, version: TerseVersion) -> String {
     fields.0
 }
 
-/// Fields, each after its separator.
+/// Fields, each preceded by its separator.
 struct Fields(String);
 
 impl Fields {
@@ -154,7 +153,7 @@ fn latency(fields: &mut Fields, figure: &Figure<Latency>) {
     fields.push(float(latency.stddev_ns / 1000.0));
 }
 
-/// Always 20 of them: those that were not asked for are `0%=0`, those of nothing are 0.
+/// Formats exactly 20 percentiles. Missing ones are `0%=0`; without values, they are 0.
 fn percentiles(fields: &mut Fields, one: &DirectionReport, job: &JobReport, compat: Compat) {
     let of = job.display.percentiles_of;
     let asked = if of.lat || of.clat { grid::wanted(&job.display.percentiles) } else { Vec::new() };

@@ -5,20 +5,19 @@ use plumb_tools_fio::fio::Fio;
 use plumb_tools_fio::fio::lower::{Lowered, LoweredJob};
 use plumb_tools_fio::fio::print::{ActSlice, act_table};
 
-/// Looks at the jobs of the profile while they run.
+/// Watches the jobs of the profile while they run.
 #[derive(Debug)]
 pub struct ActWatch {
-    /// Slices that the test has.
+    /// Number of slices in the test.
     count: u64,
     slices: Vec<ActSlice>,
-    /// What was measured up to the end of the last slice.
+    /// Latencies up to the end of the last slice.
     before: Histogram,
-    /// Groups of the jobs.
     groups: Vec<String>,
 }
 
 impl ActWatch {
-    /// `None` where no such test runs.
+    /// Returns `None` if no such test runs.
     pub fn new(fio: &Fio, lowered: &Lowered) -> Option<ActWatch> {
         let test = fio.act?;
         let of_profile = |job: &&LoweredJob| fio.is_of_profile(job.job);
@@ -30,29 +29,29 @@ impl ActWatch {
         })
     }
 
-    /// Whether a slice but the last has ended by this time, so that [`ActWatch::look`] is due.
+    /// Whether a slice other than the last has ended, so that [`ActWatch::end_slice`] is due.
     pub fn is_due(&self, elapsed_ns: u64) -> bool {
         let ended = self.slices.len() as u64 + 1;
         ended < self.count && elapsed_ns / ActSlice::LENGTH_NS >= ended
     }
 
-    /// Ends a slice with what was measured so far.
-    pub fn look(&mut self, measured: &PhaseMeasurement) {
+    /// Ends the current slice; `measured` is everything measured so far.
+    pub fn end_slice(&mut self, measured: &PhaseMeasurement) {
         let so_far = self.latencies(measured);
         self.slices.push(ActSlice::of(&so_far.since(&self.before)));
         self.before = so_far;
     }
 
-    /// The table, with the last slice; `None` of a phase without jobs of the profile.
+    /// Ends the last slice and returns the table, or `None` if the phase has no jobs of the profile.
     pub fn end(&mut self, measured: &PhaseMeasurement) -> Option<String> {
         if !measured.workers.iter().any(|worker| self.is_own(&worker.name)) {
             return None;
         }
-        self.look(measured);
+        self.end_slice(measured);
         Some(act_table(&self.slices))
     }
 
-    /// Whether too many ops of a whole hour were slow. As in fio, the end of a test is only told.
+    /// Whether too many ops of a whole hour were slow. As in fio, the last slice is printed but not judged.
     pub fn failed(&self) -> bool {
         self.slices.split_last().is_some_and(|(_, whole)| whole.iter().any(ActSlice::fails))
     }
@@ -100,7 +99,7 @@ mod tests {
         let mut watch =
             ActWatch { count: 2, slices: Vec::new(), before: Histogram::new(), groups: vec!["act-read-d".to_owned()] };
         assert!(!watch.is_due(HOUR - 1) && watch.is_due(HOUR));
-        watch.look(&measured(10, 90));
+        watch.end_slice(&measured(10, 90));
         assert!(!watch.is_due(2 * HOUR), "the last one ends with the test");
         let table = watch.end(&measured(11, 189)).expect("its own phase");
         assert!(table.contains("    1\t10.00\t") && table.contains("    2\t1.00\t"), "{table}");

@@ -1,15 +1,15 @@
-//! `--client`: jobs that other hosts run, told as fio tells them.
+//! `--client`: runs jobs on other hosts and prints their results in fio's format.
 
 mod watching;
 
 use super::complain;
 use super::disk::{DiskFiles, this_machine};
 use super::line_place;
+use super::or_complain;
 use super::output::Output;
 use super::progress::unix_ms;
 use super::report::now;
 use super::served::{ASKED, JobsAsked, JobsServed};
-use super::told;
 use plumb_bench::{Bench, Division, Policies, RunError, RunOutcome, RunRequest};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::hosts::{self, HostPlace};
@@ -41,25 +41,23 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use watching::ClientProgress;
 
-/// fio's port.
 pub(super) const PORT: u16 = 8765;
 
-/// A client as typed, and where it is.
+/// A client as typed, with its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypedHost {
-    /// Without what says how it is reached, and without its port.
+    /// The typed name without the connection type and the port.
     pub hostname: String,
-    /// Its port.
     pub port: u16,
-    /// As sockets take it.
     pub address: String,
 }
 
-/// fio's forms: `host`, `host,port`, `ip:host,port`, `ip4:`, `ip6:`, `,port` and `:port`, which are this host; sockets of files
-/// are none of Plumb's agents.
+/// Parses fio's forms: `host`, `host,port`, `ip:host,port`, `ip4:`, `ip6:`, and `,port` and `:port` for this host.
+/// Plumb's agents do not listen on Unix sockets.
 ///
 /// # Errors
-/// Another form.
+///
+/// The text has another form.
 pub(crate) fn typed_host(text: &str) -> Result<TypedHost, String> {
     if text.starts_with("sock:") {
         return Err(format!("`{text}`: agents listen on addresses, and on no socket of a file"));
@@ -71,7 +69,7 @@ pub(crate) fn typed_host(text: &str) -> Result<TypedHost, String> {
         None => (bare.as_str(), PORT),
         Some((host, port)) => match port.parse() {
             Ok(port @ 1..) => (host, port),
-            _ => return Err(format!("`{text}`: `{port}` is no port")),
+            _ => return Err(format!("`{text}`: `{port}` is not a port")),
         },
     };
     let address = match (hostname, hostname.parse()) {
@@ -82,14 +80,13 @@ pub(crate) fn typed_host(text: &str) -> Result<TypedHost, String> {
     Ok(TypedHost { hostname: hostname.to_owned(), port, address })
 }
 
-/// A host, what it is asked, and what it has answered.
+/// A host with its request and its answer.
 struct Host {
     typed: TypedHost,
     place: HostPlace,
     asked: JobsAsked,
 }
 
-/// What a host runs.
 struct Serving {
     host: Host,
     served: JobsServed,
@@ -98,7 +95,7 @@ struct Serving {
     copies: Vec<JobCopy>,
 }
 
-/// Runs jobs on their hosts, and prints what fio prints of them.
+/// Runs the jobs on their hosts and prints fio's output.
 pub(super) fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
     let began = Instant::now();
     if invocation.progress.status_interval.is_some() || invocation.progress.eta == Eta::Always {
@@ -107,10 +104,10 @@ pub(super) fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
     let hosts = hosts_of(invocation)?;
     let places: Vec<HostPlace> = hosts.iter().map(|host| host.place.clone()).collect();
     let keys = std::env::var_os("PLUMB_HOSTS_KEYS").filter(|keys| !keys.is_empty()).map(PathBuf::from);
-    told(hosts::join(&places, keys.as_deref()).map_err(|stopped| [stopped.message]))?;
+    or_complain(hosts::join(&places, keys.as_deref()).map_err(|stopped| [stopped.message]))?;
     let mut bench = session::bench_of_tool(call.common)?;
     let serving = ask(hosts, &bench)?;
-    let mut output = told(Output::open(invocation).map_err(|error| [error]))?;
+    let mut output = or_complain(Output::open(invocation).map_err(|error| [error]))?;
     if output.is_normal() {
         output.write(&openings(&serving))?;
     }
@@ -132,17 +129,17 @@ pub(super) fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
     let (outcome, error) = match ended {
         Ok(outcome) => (outcome, None),
         Err(RunError::EndedEarly { error, outcome }) => (*outcome, Some(error)),
-        Err(error) => return told(Err([error])),
+        Err(error) => return or_complain(Err([error])),
     };
     if let Some(error) = &error {
         complain(error);
     }
-    let is_well = watching.pull(invocation.trigger.remote.as_deref()) && !watching.is_wrong;
+    let is_well = watching.pull(invocation.trigger.remote.as_deref()) && !watching.lost_logs;
     let mut verdicts = Verdicts::new(call.verdicts, call.common);
     verdicts.add(&outcome, line_place(invocation));
     report_unstored(&outcome, call.common);
-    let told_all = Telling { serving: &serving, outcome: &outcome, began, starts: watching.starts };
-    let failed = told_all.tell(&mut output)? || !is_well;
+    let report = FinalReport { serving: &serving, outcome: &outcome, began, starts: watching.starts };
+    let failed = report.print(&mut output)? || !is_well;
     verdicts.print();
     Ok(verdicts.end(match bench.stop.signal() {
         Some(signal) if signal != StopSignal::Program => End::DialectCode(super::run::STOPPED_BY_SIGNAL),
@@ -151,28 +148,28 @@ pub(super) fn run(invocation: &Invocation, call: &ToolCall<'_>) -> Step<End> {
     }))
 }
 
-/// The hosts with what they are asked.
+/// Returns the hosts with their requests.
 fn hosts_of(invocation: &Invocation) -> Step<Vec<Host>> {
     let mut hosts = Vec::new();
     for (number, client) in invocation.hosts.clients.iter().enumerate() {
         let client = &with_jobs(invocation, number, client);
-        // As fio: what can be read as a file lists hosts.
+        // As in fio, a readable file lists hosts.
         let path = Path::new(&client.host);
         let names = if path.is_file() { hosts::listed(path)? } else { vec![client.host.clone()] };
         for name in names {
-            let typed = told(typed_host(&name).map_err(|error| [format!("--client: {error}")]))?;
+            let typed = or_complain(typed_host(&name).map_err(|error| [format!("--client: {error}")]))?;
             let place = HostPlace { name, address: typed.address.clone() };
-            hosts.push(Host { typed, place, asked: asked(invocation, client)? });
+            hosts.push(Host { typed, place, asked: request(invocation, client)? });
         }
     }
     if hosts.is_empty() {
-        return told(Err(["no host is listed in the file of --client"]));
+        return or_complain(Err(["no host is listed in the file of --client"]));
     }
     Ok(hosts)
 }
 
-/// A client with its job files. In `--client=a --client=b job.fio`, fio lets `a` run nothing, without a word: where values are read as
-/// they are meant, it runs the jobs of the next one.
+/// Returns a client with its job files. In `--client=a --client=b job.fio`, fio silently runs nothing on `a`. Unless
+/// `--compat=strict` is given, `a` runs the jobs of the next client.
 fn with_jobs(invocation: &Invocation, number: usize, client: &AskedClient) -> AskedClient {
     let has_jobs = |client: &&AskedClient| !client.files.is_empty() || !client.remote_files.is_empty();
     let is_meant = invocation.compat == Compat::Meant && invocation.hosts.files.is_empty();
@@ -180,11 +177,11 @@ fn with_jobs(invocation: &Invocation, number: usize, client: &AskedClient) -> As
     next.map_or_else(|| client.clone(), |next| AskedClient { host: client.host.clone(), ..next.clone() })
 }
 
-/// What a host is asked: the texts of its job files, as they are here.
-fn asked(invocation: &Invocation, client: &AskedClient) -> Step<JobsAsked> {
+/// Returns the request to a host, with the texts of its local job files.
+fn request(invocation: &Invocation, client: &AskedClient) -> Step<JobsAsked> {
     let files: Vec<&String> = client.files.iter().chain(&invocation.hosts.files).collect();
     if files.is_empty() && client.remote_files.is_empty() {
-        return told(Err([format!("no job file for client {}: name it behind --client", client.host)]));
+        return or_complain(Err([format!("no job file for client {}: name it after --client", client.host)]));
     }
     let mut words: Vec<String> = invocation.sections.iter().map(|section| format!("--section={section}")).collect();
     if invocation.read_only {
@@ -193,12 +190,12 @@ fn asked(invocation: &Invocation, client: &AskedClient) -> Step<JobsAsked> {
     if invocation.compat == Compat::Strict {
         words.push("--compat=strict".to_owned());
     }
-    // Behind it are only files, whatever they are called.
+    // Only file names follow, even if they look like options.
     words.push("--".to_owned());
     words.extend(files.into_iter().cloned());
     let mut here = Kept { disk: DiskFiles::default(), texts: BTreeMap::new() };
     if words.last().is_some_and(|last| last != "--") {
-        told(fio::read(&words, &this_machine(), &mut here).map_err(|errors| errors.0))?;
+        or_complain(fio::read(&words, &this_machine(), &mut here).map_err(|errors| errors.0))?;
     }
     words.extend(client.remote_files.iter().cloned());
     let named = |text: &String| -> Vec<String> {
@@ -217,7 +214,7 @@ fn asked(invocation: &Invocation, client: &AskedClient) -> Step<JobsAsked> {
     })
 }
 
-/// Files of the disk, which are kept.
+/// Keeps the text of every file that it reads from disk.
 struct Kept {
     disk: DiskFiles,
     texts: BTreeMap<String, String>,
@@ -234,7 +231,7 @@ impl Files for Kept {
     }
 }
 
-/// The texts of a host's job files: those from here, and those that lie there.
+/// The texts of a host's job files: local ones, and those on the host.
 struct Texts<'a>(&'a BTreeMap<String, String>, &'a BTreeMap<String, String>);
 
 impl Files for Texts<'_> {
@@ -244,7 +241,7 @@ impl Files for Texts<'_> {
     }
 }
 
-/// Asks all hosts what they make of their jobs.
+/// Asks all hosts to parse and lower their jobs.
 fn ask(hosts: Vec<Host>, bench: &Bench) -> Step<Vec<Serving>> {
     let ranks = ranks::joined().ok_or_else(|| Stopped::io("the hosts are gone"))?;
     let of_sockets = hosts::own_addresses();
@@ -254,22 +251,22 @@ fn ask(hosts: Vec<Host>, bench: &Bench) -> Step<Vec<Serving>> {
         json::to_string(&asked).map(|text| format!("{ASKED}{text}"))
     });
     let words = words.collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
-    let answers = told(ranks.ask_each(bench.stop, words).map_err(|error| [error]))?;
+    let answers = or_complain(ranks.ask_each(bench.stop, words).map_err(|error| [error]))?;
     let mut serving = Vec::new();
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     for (host, answer) in hosts.into_iter().zip(answers) {
         let name = host.place.name.clone();
-        let served: JobsServed = told(json::from_slice(&answer).map_err(|error| [format!("{name}: {error}")]))?;
+        let served: JobsServed = or_complain(json::from_slice(&answer).map_err(|error| [format!("{name}: {error}")]))?;
         let Some(workload) = served.workload.clone() else {
-            wrong.extend(served.said.iter().map(|said| format!("{name}: {said}")));
+            errors.extend(served.said.iter().map(|message| format!("{name}: {message}")));
             continue;
         };
-        for said in &served.said {
-            error_line!("{name}: {said}");
+        for message in &served.said {
+            error_line!("{name}: {message}");
         }
         let machine = served.machine(host.asked.environment.clone());
         let mut texts = Texts(&host.asked.files, &served.files);
-        let fio = told(fio::read(&host.asked.words, &machine, &mut texts).map_err(|errors| errors.0))?;
+        let fio = or_complain(fio::read(&host.asked.words, &machine, &mut texts).map_err(|errors| errors.0))?;
         let copy = |copy: &super::served::CopyServed| {
             let phase = copy.phase as usize;
             let groups = workload.phase.get(phase).map_or([].as_slice(), |phase| &phase.workers);
@@ -280,10 +277,10 @@ fn ask(hosts: Vec<Host>, bench: &Bench) -> Step<Vec<Serving>> {
         let copies: Vec<JobCopy> = served.copies.iter().map(copy).filter(|copy| copy.job < fio.jobs.len()).collect();
         serving.push(Serving { host, served, workload, fio, copies });
     }
-    if wrong.is_empty() { Ok(serving) } else { told(Err(wrong)) }
+    if errors.is_empty() { Ok(serving) } else { or_complain(Err(errors)) }
 }
 
-/// What is printed before the run.
+/// Returns the text that is printed before the run.
 fn openings(serving: &[Serving]) -> String {
     let mut text = String::new();
     for host in serving {
@@ -295,7 +292,7 @@ fn openings(serving: &[Serving]) -> String {
         let layouts =
             layouts.map(|one| MissingFiles { job: one.job.clone(), files: one.files, bytes: one.bytes }).collect();
         let opening = print::opening(&opening_of(&host.fio, layouts));
-        // The version is in the host's line above.
+        // The host's line above already contains the version.
         let lines = opening.lines().filter(|line| *line != fio::VERSION);
         text += &lines.map(|line| format!("<{}> {line}\n", host.served.name)).collect::<String>();
     }
@@ -308,17 +305,17 @@ impl Serving {
     }
 }
 
-/// All that is told at the end.
-struct Telling<'a> {
+/// Everything that the final report needs.
+struct FinalReport<'a> {
     serving: &'a [Serving],
     outcome: &'a RunOutcome,
     began: Instant,
     starts: Vec<u64>,
 }
 
-impl Telling<'_> {
-    /// Tells it; whether a job failed.
-    fn tell(&self, output: &mut Output) -> Step<bool> {
+impl FinalReport<'_> {
+    /// Prints the final report and returns whether a job failed.
+    fn print(&self, output: &mut Output) -> Step<bool> {
         let mut reports = Vec::new();
         let mut all = AllJobs::default();
         let mut failed = false;
@@ -327,7 +324,7 @@ impl Telling<'_> {
                 failed = true;
                 continue;
             };
-            // One that was lost may lack the last phases.
+            // A host that was lost may lack the last phases.
             let mut measurement = evidence.measurement.clone();
             measurement.error.clone_from(&self.outcome.measurement.error);
             measurement.interrupted = self.outcome.measurement.interrupted;
@@ -374,7 +371,7 @@ fn tell_failure(host: &str, job: &JobReport) {
     }
 }
 
-/// All jobs of all hosts, as one.
+/// All jobs of all hosts, combined.
 #[derive(Default)]
 struct AllJobs {
     source: Option<JobSource>,
@@ -383,7 +380,7 @@ struct AllJobs {
 
 impl AllJobs {
     fn add(&mut self, host: usize, sources: &[JobSource], measurement: &Measurement) {
-        // As fio: what is shown is what the first job shows.
+        // As in fio, the first job decides which numbers are shown.
         let mut all = self.source.take().or_else(|| {
             let first = sources.first()?;
             let job = JobReport {
@@ -402,7 +399,7 @@ impl AllJobs {
                 let named = source
                     .members
                     .iter()
-                    .map(|member| JobMember { group: of_host(host, &member.group), ..member.clone() });
+                    .map(|member| JobMember { group: host_name(host, &member.group), ..member.clone() });
                 all.members.extend(named);
             }
         }
@@ -414,8 +411,8 @@ impl AllJobs {
                 self.measurement.phases.push(PhaseMeasurement::default());
             }
             let workers = phase.workers.iter().cloned().map(|mut worker| {
-                worker.name = of_host(host, &worker.name);
-                // There is no process of all.
+                worker.name = host_name(host, &worker.name);
+                // The combined entry has no process.
                 worker.pid = None;
                 worker
             });
@@ -430,17 +427,17 @@ impl AllJobs {
     }
 }
 
-/// A group, or a worker, of one of the hosts.
-fn of_host(host: usize, name: &str) -> String {
+/// Names a group or a worker of one of the hosts.
+fn host_name(host: usize, name: &str) -> String {
     format!("{host}:{name}")
 }
 
-/// `--server`: serves the jobs of clients until a signal comes.
+/// Serves the jobs of clients until a signal arrives (`--server`).
 pub(super) fn serve(invocation: &Invocation) -> Step<End> {
     let asked = invocation.hosts.server.as_deref().unwrap_or_default();
     let address = match asked {
         "" => format!("127.0.0.1:{PORT}"),
-        asked => told(typed_host(asked).map_err(|error| [format!("--server: {error}")]))?.address,
+        asked => or_complain(typed_host(asked).map_err(|error| [format!("--server: {error}")]))?.address,
     };
     let list = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let allow: Vec<PathBuf> =
@@ -449,7 +446,7 @@ pub(super) fn serve(invocation: &Invocation) -> Step<End> {
         listen: Some(address),
         keys: list("PLUMB_AGENT_KEYS").map(PathBuf::from),
         allow,
-        allow_exec: list("PLUMB_AGENT_ALLOW_EXEC").is_some_and(|said| said == "1"),
+        allow_exec: list("PLUMB_AGENT_ALLOW_EXEC").is_some_and(|value| value == "1"),
         pid_file: invocation.hosts.daemonize.as_ref().map(PathBuf::from),
         keyless: plumb_cli::agent::listen::Keyless::OnLoopback,
         ..plumb_cli::agent::AgentArguments::default()
@@ -461,9 +458,9 @@ pub(super) fn serve(invocation: &Invocation) -> Step<End> {
 mod tests {
     use super::*;
 
-    // Protects: a host is reached where fio would look for it.
+    // Protects: host arguments resolve to the same address as in fio.
     #[test]
-    fn hosts_are_typed_as_for_fio() {
+    fn host_arguments_match_fio() {
         let typed = |text: &str| typed_host(text).map(|host| (host.hostname, host.port, host.address));
         let is = |hostname: &str, port, address: &str| Ok((hostname.to_owned(), port, address.to_owned()));
         assert_eq!(typed("node1"), is("node1", 8765, "node1:8765"));

@@ -1,15 +1,15 @@
-//! `--debug=io`: each op, in fio's lines. fio prints them while it works; here they come at the end of a phase, from the record
-//! of single ops, so that printing costs no op any time.
+//! `--debug=io`: each op as a line of fio's. fio prints the lines while it works. Plumb prints them at the end of a
+//! phase, from its record of single ops, so that printing slows down no op.
 
 use plumb_engine::LoggedOp;
 use plumb_tools_fio::fio::debug::line;
 use plumb_tools_fio::fio::lower::LoweredJob;
 use plumb_workload::OpKind;
 
-/// Text that is gathered before it is written.
+/// Bytes of text to buffer before writing.
 const GATHERED_BYTES: usize = 1 << 16;
 
-/// Ops on their way through.
+/// Prints ops while passing them on.
 pub(crate) struct DebugOps<'a, W: FnMut(&str)> {
     ops: &'a mut dyn Iterator<Item = LoggedOp>,
     paths: Vec<String>,
@@ -18,7 +18,7 @@ pub(crate) struct DebugOps<'a, W: FnMut(&str)> {
 }
 
 impl<'a, W: FnMut(&str)> DebugOps<'a, W> {
-    /// Of this copy of a job.
+    /// Prints the ops of one copy of a job.
     pub(super) fn new(ops: &'a mut dyn Iterator<Item = LoggedOp>, copy: &LoweredJob, write: W) -> DebugOps<'a, W> {
         let paths = (0..copy.names.count()).filter_map(|number| copy.names.path(number));
         let paths = paths.map(|path| path.to_string_lossy().into_owned()).collect();
@@ -58,7 +58,7 @@ impl<W: FnMut(&str)> Iterator for DebugOps<'_, W> {
     }
 }
 
-/// fio's number of what an op does; `None` of what it has none for.
+/// Returns fio's number for the direction of an op, or `None` if it has none.
 fn direction(kind: OpKind) -> Option<u8> {
     match kind {
         OpKind::Read => Some(0),

@@ -1,4 +1,4 @@
-//! What fio's words ask of this machine: its size, its files.
+//! Local facts that fio's options refer to: machine size and files.
 
 use super::recorded;
 use plumb_text::bounded;
@@ -12,7 +12,7 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// What job files may ask of this machine.
+/// Returns the facts that job files can refer to.
 pub(super) fn this_machine() -> Machine {
     let environment = std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()));
@@ -25,21 +25,21 @@ pub(super) fn this_machine() -> Machine {
     }
 }
 
-/// CPUs that this process may run on.
+/// Returns the CPUs that this process may run on.
 pub(crate) fn allowed_cpus() -> Vec<u32> {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return vec![0] };
     let most = u32::try_from(rustix::thread::CpuSet::MAX_CPU).unwrap_or(u32::MAX);
     (0..most).filter(|&cpu| allowed.is_set(cpu as usize)).collect()
 }
 
-/// CPUs that the system is configured for, as `sysconf(_SC_NPROCESSORS_CONF)` tells.
+/// Returns the number of configured CPUs, like `sysconf(_SC_NPROCESSORS_CONF)`.
 fn configured_cpus() -> u32 {
     let listed = read_list("/sys/devices/system/cpu/possible").map(|cpus| cpus.len());
     let count = listed.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Files of the disk; standard input can be read once.
+/// Reads files from disk. Standard input can be read only once.
 #[derive(Debug, Default)]
 pub(crate) struct DiskFiles {
     stdin_taken: bool,
@@ -73,7 +73,7 @@ impl Places for DiskFiles {
         } else if kind.is_dir() {
             Found::Directory
         } else if kind.is_block_device() {
-            // The end of a block device is its size.
+            // The size of a block device is the offset of its end.
             let end = File::open(path).and_then(|mut device| device.seek(SeekFrom::End(0)));
             end.map_or(Found::Unreadable, |bytes| Found::Block { bytes })
         } else {
@@ -86,7 +86,7 @@ impl Places for DiskFiles {
         while !place.exists() {
             place = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         }
-        // With what is reserved for the administrator: whoever fills a file system learns by its end what is left.
+        // `f_bfree` includes the blocks reserved for root. A job that fills the file system ends with ENOSPC anyway.
         rustix::fs::statvfs(place).ok().map(|found| found.f_bfree.saturating_mul(found.f_frsize))
     }
 

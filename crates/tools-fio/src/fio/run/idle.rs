@@ -1,18 +1,18 @@
-//! `--idle-prof`: how idle processors were while the jobs ran. fio counts how much work of the lowest priority they get done;
-//! here it is what the kernel counted, which keeps no processor busy.
+//! `--idle-prof`: idle time of the processors during the jobs. fio measures how much lowest-priority work they
+//! complete. Plumb reads the kernel's counters, which keeps no processor busy.
 
 use super::own_tests::unit_work;
 use plumb_tools_fio::fio::invocation::IdleOf;
 use plumb_tools_fio::fio::print::{Idleness, UnitWork};
 
-/// Ticks of one processor since it started.
+/// Ticks of one processor since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct CpuTicks {
     idle: u64,
     all: u64,
 }
 
-/// Looks at the processors while jobs run.
+/// Samples the processors before and after the jobs.
 #[derive(Debug)]
 pub struct IdleWatch {
     of: IdleOf,
@@ -22,22 +22,20 @@ pub struct IdleWatch {
 }
 
 impl IdleWatch {
-    /// Begins with the unit work, which nothing may disturb.
+    /// Measures the unit of work first, while the machine is undisturbed.
     pub fn new(of: IdleOf) -> IdleWatch {
         IdleWatch { of, unit: unit_work(), first: None, last: Vec::new() }
     }
 
-    /// Jobs begin to run.
     pub fn begins(&mut self) {
         self.first.get_or_insert_with(ticks_now);
     }
 
-    /// Jobs came to their end.
+    /// Records the counters at the end of the jobs.
     pub fn ends(&mut self) {
         self.last = ticks_now();
     }
 
-    /// What it saw.
     pub fn idleness(&self) -> Idleness {
         let first = self.first.as_deref().unwrap_or_default();
         let each: Vec<f64> = first.iter().zip(&self.last).map(|(first, last)| percent(*first, *last)).collect();
@@ -49,7 +47,7 @@ impl IdleWatch {
     }
 }
 
-/// Idle ticks of all; 0 where there was none between.
+/// Returns the share of idle ticks; 0 if no tick passed.
 fn percent(first: CpuTicks, last: CpuTicks) -> f64 {
     let all = last.all.saturating_sub(first.all);
     if all == 0 { 0.0 } else { last.idle.saturating_sub(first.idle) as f64 * 100.0 / all as f64 }
@@ -59,7 +57,8 @@ fn ticks_now() -> Vec<CpuTicks> {
     ticks(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
 }
 
-/// By processor. Source: proc(5): user, nice, system, idle, iowait, irq, softirq, steal; guests are counted in the first two.
+/// Parses the ticks of each processor. Source: proc(5): user, nice, system, idle, iowait, irq, softirq, steal; guest
+/// time is included in the first two.
 fn ticks(stat: &str) -> Vec<CpuTicks> {
     let of_cpu = |line: &str| {
         let mut words = line.split_ascii_whitespace();
@@ -76,7 +75,7 @@ fn ticks(stat: &str) -> Vec<CpuTicks> {
 mod tests {
     use super::*;
 
-    // Protects: waiting for I/O is idle, and the line of all processors is none of them.
+    // Protects: waiting for I/O counts as idle, and the summary line of all processors is skipped.
     #[test]
     fn the_kernel_counts_by_processor() {
         let first =

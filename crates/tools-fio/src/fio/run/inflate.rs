@@ -1,6 +1,6 @@
-//! `--inflate-log`: the lines of a log that was stored compressed.
+//! `--inflate-log`: prints the lines of a compressed log.
 
-use super::{Step, told};
+use super::{Step, or_complain};
 use flate2::bufread::ZlibDecoder;
 use plumb_cli::exit::End;
 use plumb_cli::output::{self, Early};
@@ -8,17 +8,17 @@ use plumb_tools_fio::fio::print::{BadRecord, log_line, read_record};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Bytes that are unpacked before lines are printed.
+/// Bytes to decompress before printing lines.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Prints the lines of a log, a piece at a time.
+/// Prints the lines of a log in pieces.
 pub(super) fn print<T>(path: &str) -> Step<T> {
     let lines = |text: &str| -> bool { !matches!(output::write(text), Err(Early::Unread)) };
-    told(inflate(path, lines).map_err(|error| [format!("--inflate-log={path}: {error}")]))?;
+    or_complain(inflate(path, lines).map_err(|error| [format!("--inflate-log={path}: {error}")]))?;
     Err(End::Done.into())
 }
 
-/// Why a log cannot be printed.
+/// Error from printing a compressed log.
 #[derive(Debug, thiserror::Error)]
 enum InflateError {
     #[error(transparent)]
@@ -27,8 +27,8 @@ enum InflateError {
     Record(#[from] BadRecord),
 }
 
-/// A stored log is one or more compressed streams, one behind the other; each holds whole samples. Ends where nobody reads
-/// any more.
+/// Decompresses a stored log: one or more concatenated streams, each with whole samples. Stops when `lines` returns
+/// `false`, because the reader of the output is gone.
 fn inflate(path: &str, mut lines: impl FnMut(&str) -> bool) -> Result<(), InflateError> {
     let mut packed = BufReader::new(File::open(path)?);
     while !packed.fill_buf()?.is_empty() {
@@ -45,7 +45,7 @@ fn inflate(path: &str, mut lines: impl FnMut(&str) -> bool) -> Result<(), Inflat
                         text.push_str(&log_line(&sample));
                         at += length;
                     }
-                    // The rest of it comes with the next piece.
+                    // The next piece contains the rest of this sample.
                     Err(BadRecord::Cut) if !is_over => break,
                     Err(error) => return Err(error.into()),
                 }
@@ -70,7 +70,7 @@ mod tests {
     use plumb_tools_fio::fio::print::{LogDirection, LogPriority, LogSample, LogValue, log_record};
     use std::io::Write;
 
-    // Protects: several compressed streams one behind the other, as fio stores them, and samples across pieces.
+    // Protects: concatenated streams, as fio stores them, and samples that span pieces.
     #[test]
     fn streams_follow_one_another() {
         let dir = tempfile::tempdir().unwrap();

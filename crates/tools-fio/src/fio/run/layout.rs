@@ -1,4 +1,4 @@
-//! Which files are laid out before the run, as the first lines of normal output tell.
+//! Files to lay out before the run, for the first lines of normal output.
 
 use plumb_tools_fio::fio::Fio;
 use plumb_tools_fio::fio::lower::{Found, Lowered, Places};
@@ -6,7 +6,7 @@ use plumb_tools_fio::fio::print::MissingFiles;
 use plumb_workload::{Backend, Target};
 use std::collections::BTreeSet;
 
-/// The files of each copy of a job that are shorter than they should be, and not laid out by a copy before it.
+/// Returns the files of each copy that are too short and that no earlier copy lays out.
 pub(super) fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<MissingFiles> {
     let mut seen = BTreeSet::new();
     let mut layouts = Vec::new();
@@ -17,7 +17,7 @@ pub(super) fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> 
         else {
             continue;
         };
-        // Lowering has looked at all of them once.
+        // Lowering has already inspected all files.
         if copy.fresh_files == 0 || group.files.create_on_open || !has_files(&group.backend) {
             continue;
         }
@@ -31,7 +31,7 @@ pub(super) fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> 
             let present = match places.look(&path.to_string_lossy()) {
                 Found::Absent => 0,
                 Found::Regular { bytes } => bytes,
-                // Devices have the length that they have.
+                // Devices have a fixed length.
                 _ => continue,
             };
             if present < length.0 && seen.insert(path) {

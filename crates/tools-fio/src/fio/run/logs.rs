@@ -1,4 +1,4 @@
-//! The files of `write_bw_log` and its kin, and of `write_iolog`: written from each worker's record of single ops.
+//! The files of `write_bw_log`, the other logs, and `write_iolog`, written from each worker's record of single ops.
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -21,32 +21,30 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Linux's place of the class in a priority (`IOPRIO_CLASS_SHIFT` of linux/ioprio.h).
+/// Position of the class in a Linux I/O priority (`IOPRIO_CLASS_SHIFT` of linux/ioprio.h).
 const PRIORITY_CLASS_SHIFT: u32 = 13;
-/// The real-time class.
 const REALTIME: u32 = 1;
 
 /// The logs of all jobs.
 pub struct Logs<'a> {
     fio: &'a Fio,
     lowered: &'a Lowered,
-    /// Files that this run has begun: what more comes for them is added.
+    /// Logs that this run has created; further lines are appended.
     begun: BTreeSet<PathBuf>,
     place: Place,
-    /// The first thing that went wrong.
+    /// The first error.
     pub error: Option<DialectError>,
 }
 
-/// Where logs lie.
 #[derive(Clone)]
 pub enum Place {
-    /// In files of their names.
+    /// In files with the logs' names.
     Disk,
-    /// In memory, for whoever asked for the jobs.
+    /// In memory, to be sent to the client that owns the jobs.
     Memory(KeptLogs),
 }
 
-/// Logs in memory, as lines.
+/// Log lines kept in memory.
 #[derive(Clone, Default)]
 pub struct KeptLogs(Rc<RefCell<Kept>>);
 
@@ -57,15 +55,15 @@ struct Kept {
     is_cut: bool,
 }
 
-/// Bytes of all logs of a phase that are kept: they must fit into one message, in which lines are a tenth longer.
+/// Maximum size of the logs kept per phase. They must fit into one message, in which lines are a tenth longer.
 pub(crate) const KEPT_BYTES_MAX: usize = 32 << 20;
 
 impl KeptLogs {
-    /// What was written, which is forgotten, and whether there was more than is kept.
+    /// Takes the logs out, and returns whether they were cut.
     pub fn take(&self) -> (BTreeMap<String, Vec<u8>>, bool) {
         let mut kept = self.0.take();
         if kept.is_cut {
-            // Whole lines.
+            // Drop incomplete lines at the end.
             for bytes in kept.files.values_mut() {
                 bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
             }
@@ -74,7 +72,6 @@ impl KeptLogs {
     }
 }
 
-/// One of them.
 struct KeptLog {
     name: String,
     all: KeptLogs,
@@ -97,7 +94,7 @@ impl Write for KeptLog {
 
 type LogFile = BufWriter<Box<dyn Write>>;
 
-/// What is written to a log.
+/// The output of a log.
 enum LogOut {
     Plain(LogFile),
     /// `log_store_compressed`.
@@ -105,7 +102,7 @@ enum LogOut {
 }
 
 impl LogOut {
-    /// Writes out what is held back.
+    /// Flushes buffered output.
     fn finish(self) -> io::Result<()> {
         match self {
             LogOut::Plain(mut out) => out.flush(),
@@ -125,17 +122,17 @@ impl Write for LogOut {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             LogOut::Plain(out) => out.flush(),
-            // To flush in the midst would cost compression; `finish` does it.
+            // Flushing in the middle would worsen compression; `finish` does it.
             LogOut::Packed(_) => Ok(()),
         }
     }
 }
 
-/// What is written of one worker.
+/// The outputs for one worker.
 struct OfWorker {
     series: Vec<JobLog<LogOut>>,
     hist: Option<HistLog<LogFile>>,
-    /// `write_iolog`: the file, and its lines before they are put in order.
+    /// `write_iolog`: the file, and its lines until they are sorted.
     recording: Option<Recording>,
 }
 
@@ -145,12 +142,11 @@ struct Recording {
 }
 
 impl<'a> Logs<'a> {
-    /// None yet.
     pub fn new(fio: &'a Fio, lowered: &'a Lowered, place: Place) -> Logs<'a> {
         Logs { fio, lowered, begun: BTreeSet::new(), place, error: None }
     }
 
-    /// Writes all logs of a worker, whose phase began at this time, milliseconds since 1970.
+    /// Writes all logs of a worker. Its phase started at `phase_start_unix_ms`.
     pub fn write(&mut self, worker: &str, phase_start_unix_ms: u64, ops: &mut dyn Iterator<Item = LoggedOp>) {
         let group = worker.rsplit_once('/').map_or(worker, |(group, _)| group);
         let lowered = self.lowered;
@@ -166,7 +162,7 @@ impl<'a> Logs<'a> {
         phase_start_unix_ms: u64,
         ops: &mut dyn Iterator<Item = LoggedOp>,
     ) -> Result<(), DialectError> {
-        // What does no I/O has no ops to log.
+        // A companion has no ops to log.
         let Some(group) = copy.group(&self.lowered.workload) else { return Ok(()) };
         let mut logs = self.open(copy, group, phase_start_unix_ms)?;
         let fio = self.fio;
@@ -174,7 +170,7 @@ impl<'a> Logs<'a> {
             what: format!("log of job `{}`", fio.jobs[copy.job].name),
             source,
         };
-        // Times of logs count from the job's own start. One that waits for others starts with its first op.
+        // Log times count from the job's start. A job that waits for others starts with its first op.
         let mut start_ns = group.start.after.is_empty().then_some(group.start.delay.0);
         let mut end_ns = 0;
         for op in ops {
@@ -210,7 +206,7 @@ impl<'a> Logs<'a> {
         })
     }
 
-    /// The logs that a job asks for, opened.
+    /// Opens the logs that a job asks for.
     fn open(
         &mut self,
         copy: &LoweredJob,
@@ -234,11 +230,11 @@ impl<'a> Logs<'a> {
             ];
             all.into_iter().filter_map(|(direction, moves)| moves.then_some(direction)).collect::<Vec<_>>()
         };
-        let told = &job.statistics;
+        let statistics = &job.statistics;
         let latencies = [
-            (LogQuantity::Slat, told.measures_slat()),
-            (LogQuantity::Clat, told.measures_clat()),
-            (LogQuantity::Lat, told.measures_lat()),
+            (LogQuantity::Slat, statistics.measures_slat()),
+            (LogQuantity::Clat, statistics.measures_clat()),
+            (LogQuantity::Lat, statistics.measures_lat()),
         ];
         let latencies = latencies.into_iter().filter(|(_, measured)| *measured).map(|(one, _)| one);
         let wanted = asked.bw.iter().map(|name| (LogQuantity::Bandwidth, name));
@@ -289,7 +285,7 @@ impl<'a> Logs<'a> {
         Ok(OfWorker { series, hist, recording })
     }
 
-    /// A log's file: empty where this run has not begun it.
+    /// Opens a log's file, truncating it unless this run created it.
     fn file(&mut self, path: PathBuf, naming: LogNaming) -> Result<Opened, DialectError> {
         let is_new = self.begun.insert(path.clone());
         let file: Box<dyn Write> = match &self.place {
@@ -305,8 +301,8 @@ impl<'a> Logs<'a> {
         Ok(Opened { out: BufWriter::new(file), is_new })
     }
 
-    /// The recording of a worker: its files are added, and all comes in the order in which it was handed over. Where the
-    /// record does not say when files are opened and closed, they are open all the time.
+    /// Writes the recording of a worker: adds its files, then writes all events in submission order. If the record
+    /// lacks opens and closes, the files are open all the time.
     fn record(copy: &LoweredJob, depth: u32, start_ns: u64, recording: Recording) -> io::Result<()> {
         let Recording { mut out, mut ops } = recording;
         let paths: Vec<String> = (0..copy.names.count())
@@ -331,14 +327,15 @@ impl<'a> Logs<'a> {
         let mut synced = BTreeSet::new();
         let mut now_us = 0;
         for op in &ops {
-            // What is only noted has the time of the loop, which handed over what came before a little later.
+            // A bookkeeping entry carries the time of the worker loop,
+            // which can be slightly before earlier submissions.
             now_us = us(op.submit_ns).max(now_us);
             let has_place = matches!(op.kind, OpKind::Read | OpKind::Write | OpKind::Trim);
             let mut flushed =
                 || LoggedExtent { offset: buffers.used_by(op.submit_ns, op.complete_ns, None), length: 0 };
             let line = |action: IologAction| iolog_line(now_us, path(op.file), action);
             let line = match op.kind {
-                // fio makes it while it closes the file, and does not log it.
+                // fio calls it while it closes the file, and does not log it.
                 OpKind::EndFsync if op.role == Role::AtClose => continue,
                 OpKind::Fsync | OpKind::EndFsync => line(IologAction::Sync(flushed())),
                 OpKind::Fdatasync => line(IologAction::Datasync(flushed())),
@@ -379,7 +376,7 @@ impl<'a> Logs<'a> {
     }
 }
 
-/// What dirname(3) makes of a path.
+/// Returns the directory of a path, like dirname(3).
 fn directory_of(path: &str) -> &str {
     match path.rsplit_once('/') {
         Some(("", _)) => "/",
@@ -391,25 +388,25 @@ fn directory_of(path: &str) -> &str {
 /// The origin of a log's name.
 #[derive(Debug, Clone, Copy)]
 enum LogNaming {
-    /// Given by the user as the value of this option.
+    /// The value of this option.
     Typed(&'static str),
     /// Derived by adding the log's kind and number: `X_bw.1.log`.
     MadeUp,
 }
 
-/// A file that is open for writing.
+/// A file opened for writing.
 struct Opened {
     out: LogFile,
     is_new: bool,
 }
 
-/// The columns that a job asks for.
+/// Returns the columns that a job asks for.
 fn form(asked: &Asked, job: &plumb_tools_fio::fio::FioJob, start_unix_ms: u64) -> LogForm {
-    let told = &job.statistics;
+    let statistics = &job.statistics;
     let window = asked.avg_ms.map(|length_ms| Window {
         length_ms: u64::from(length_ms),
         value: asked.window_value,
-        piece_ms: u64::from(told.bw_avg_ms.min(told.iops_avg_ms).clamp(1, length_ms)),
+        piece_ms: u64::from(statistics.bw_avg_ms.min(statistics.iops_avg_ms).clamp(1, length_ms)),
     });
     let class = job.memory.prio_class.unwrap_or(0);
     let priority = if asked.prio {

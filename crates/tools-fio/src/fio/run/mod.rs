@@ -32,10 +32,10 @@ use plumb_tools_run::ToolCall;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step};
 use plumb_tools_run::verdicts::LinePlace;
 use progress::FioProgress;
-use say::{complain, say, told, warn};
+use say::{complain, or_complain, say, warn};
 pub use served::{ASKED, FioService, PULLED, pulled};
 
-/// fio's jobs; what is wrong goes to standard error, and the code is then 1.
+/// fio's jobs. Errors go to standard error, with exit code 1.
 pub struct Jobs {
     fio: Fio,
     disk: DiskFiles,
@@ -49,7 +49,7 @@ impl Dialect for Jobs {
 
     fn read(call: &ToolCall<'_>) -> Step<Jobs> {
         let mut disk = DiskFiles::default();
-        let fio = told(fio::read(call.words, &disk::this_machine(), &mut disk).map_err(|errors| errors.0))?;
+        let fio = or_complain(fio::read(call.words, &disk::this_machine(), &mut disk).map_err(|errors| errors.0))?;
         if fio.invocation.action == Action::Run && !fio.invocation.hosts.clients.is_empty() {
             return Err(clients::run(&fio.invocation, call)?.into());
         }
@@ -59,7 +59,7 @@ impl Dialect for Jobs {
         match &fio.invocation.action {
             Action::Version => say(fio::VERSION),
             Action::Help => say(&fio::help::program()),
-            // fio ends with 0 here, whether there is such an option or not.
+            // fio exits with 0 here, even if the option does not exist.
             Action::CommandHelp(option) => answer(&fio::help::command(option.as_deref()), End::Done),
             Action::EngineHelp(engine) => answer(&fio::help::engine(engine.as_deref()), End::DialectFailed),
             Action::DebugHelp => say(&fio::debug::areas()),
@@ -80,7 +80,7 @@ impl Dialect for Jobs {
                 if *asked == Action::ParseOnly {
                     stdout::print(&debug_lines(&fio));
                 }
-                // What only reads has nothing to read where there is no job.
+                // Actions that only read need no job.
                 if !matches!(asked, Action::ParseOnly | Action::ShowCommand) {
                     has_jobs(&fio)?;
                 }
@@ -116,13 +116,13 @@ impl Dialect for Jobs {
     }
 }
 
-/// Programs read the formats other than `normal`: bench_fio of fio-plot takes any word on standard error for a failure, and files
-/// of `--output-format=json >FILE 2>&1` must stay JSON.
+/// Programs parse every format except `normal`. bench_fio of fio-plot treats any text on standard error as a failure,
+/// and files of `--output-format=json >FILE 2>&1` must stay valid JSON.
 fn line_place(invocation: &Invocation) -> LinePlace {
     if invocation.formats.contains(&OutputFormat::Normal) { LinePlace::Last } else { LinePlace::LastOnTerminal }
 }
 
-/// What help says, and how it ends where there is none.
+/// Prints a help answer; `unless_found` is the result if the topic does not exist.
 fn answer<T>(answer: &fio::help::Answer, unless_found: End) -> Step<T> {
     error_text!("{}", answer.complaint);
     stdout::print(&answer.page);
@@ -135,10 +135,10 @@ fn unknown_areas(fio: &Fio) {
     }
 }
 
-/// What `--debug` prints of the words.
+/// Returns the `--debug` output about the command line.
 fn debug_lines(fio: &Fio) -> String {
     let debug = &fio.invocation.debug;
-    let mut lines: String = debug.said.iter().map(|said| format!("{said}\n")).collect();
+    let mut lines: String = debug.replies.iter().map(|reply| format!("{reply}\n")).collect();
     if debug.parse {
         lines.push_str(&fio::debug::parsed(fio, std::process::id()));
     }
@@ -147,7 +147,7 @@ fn debug_lines(fio: &Fio) -> String {
 
 fn has_jobs(fio: &Fio) -> Step<()> {
     if fio.jobs.is_empty() {
-        return told(Err(["no job given; name a job file, or define a job with --name=NAME"]));
+        return or_complain(Err(["no job given; name a job file, or define a job with --name=NAME"]));
     }
     Ok(())
 }

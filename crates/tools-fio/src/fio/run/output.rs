@@ -1,4 +1,4 @@
-//! Where results go, and in which forms.
+//! Destination and formats of the results.
 
 use super::complain;
 use plumb_cli::exit::Stopped;
@@ -18,10 +18,11 @@ pub struct Output {
 }
 
 impl Output {
-    /// Opens what the invocation names.
+    /// Opens the output that the invocation names.
     ///
     /// # Errors
-    /// The file cannot be made.
+    ///
+    /// The file cannot be created.
     pub fn open(invocation: &Invocation) -> Result<Output, DialectError> {
         let path = invocation.output.clone().unwrap_or_default();
         let file = match &invocation.output {
@@ -43,51 +44,52 @@ impl Output {
         Ok(Output { file, path, formats: invocation.formats.iter().map(format).collect() })
     }
 
-    /// Whether people read along.
     pub(crate) fn is_normal(&self) -> bool {
         self.formats.contains(&Format::Normal)
     }
 
-    /// In which forms.
     pub fn formats(&self) -> &[Format] {
         &self.formats
     }
 
-    /// Whether it goes to a file.
+    /// Whether the output is a file.
     pub fn is_file(&self) -> bool {
         self.file.is_some()
     }
 
-    /// A report in every form.
+    /// Prints a report in every format.
     ///
     /// # Errors
-    /// Nothing can be written.
+    ///
+    /// The output cannot be written.
     pub fn report(&mut self, report: &Report) -> Result<(), Stopped> {
         let text = print(report, &self.formats);
         self.write(&text)
     }
 
-    /// Lines of `--debug`: with the report where people read along, and beside it otherwise, since scripts read the rest.
+    /// Prints lines of `--debug`: to the report's output for the normal format, else to
+    /// standard error, because scripts parse the output.
     pub fn debug(&mut self, text: &str) {
         if self.is_normal() {
-            // Where it cannot be written, it was said why.
+            // `write` has already reported the error.
             let _ = self.write(text);
         } else {
             error_text!("{text}");
         }
     }
 
-    /// Text as it is.
+    /// Writes text unchanged.
     ///
     /// # Errors
-    /// Nothing can be written.
+    ///
+    /// The output cannot be written.
     pub fn write(&mut self, text: &str) -> Result<(), Stopped> {
         match &mut self.file {
             None => {
                 output::print(text);
                 Ok(())
             }
-            // Escape as for standard output: people read these files on terminals.
+            // Escape as on standard output: people read these files on terminals.
             Some(file) => {
                 file.write_all(plumb_text::visible(text).as_bytes()).and_then(|()| file.flush()).map_err(|error| {
                     complain(format!("{}: {error}", self.path));

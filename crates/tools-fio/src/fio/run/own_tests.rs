@@ -1,4 +1,4 @@
-//! fio's tests of itself, made with Plumb's own code: `--crctest`, `--cpuclock-test`; and the unit work of `--idle-prof`.
+//! fio's self-tests, run with Plumb's own code: `--crctest`, `--cpuclock-test`, and the unit of work of `--idle-prof`.
 
 use super::{Step, complain};
 use plumb_cli::exit::End;
@@ -9,7 +9,7 @@ use plumb_tools_fio::fio::print::UnitWork;
 use plumb_workload::verify::VerifyMethod;
 use std::time::{Duration, Instant};
 
-/// Names of checksums, as fio has them.
+/// fio's names of the checksums.
 const CHECKSUMS: [(&str, VerifyMethod); 14] = [
     ("md5", VerifyMethod::Md5),
     ("crc64", VerifyMethod::Crc64),
@@ -27,12 +27,12 @@ const CHECKSUMS: [(&str, VerifyMethod); 14] = [
     ("sha3-512", VerifyMethod::Sha3_512),
 ];
 
-/// A checksum is computed of this much at a time, as in fio.
+/// Bytes per checksum call, as in fio.
 const CHUNK_BYTES: usize = 128 << 10;
-/// A checksum is measured for at least this long.
+/// Minimum time to measure a checksum.
 const MEASURED: Duration = Duration::from_millis(20);
 
-/// Bytes that no checksum has an easy time with.
+/// Returns bytes without a pattern that a checksum could exploit.
 fn content(bytes: usize) -> Vec<u8> {
     let mut content = vec![0; bytes];
     let mut state = 0x8989u64;
@@ -43,7 +43,7 @@ fn content(bytes: usize) -> Vec<u8> {
     content
 }
 
-/// `--crctest`.
+/// Measures the speed of checksums (`--crctest`).
 pub(super) fn checksums<T>(asked: Option<&str>) -> Step<T> {
     let list = || CHECKSUMS.iter().map(|(name, _)| format!("{name}\n")).collect::<String>();
     let chosen: Vec<&(&str, VerifyMethod)> = match asked.filter(|asked| !asked.is_empty()) {
@@ -75,7 +75,7 @@ pub(super) fn checksums<T>(asked: Option<&str>) -> Step<T> {
     Err(End::Done.into())
 }
 
-/// `--cpuclock-test`: whether the clock that Plumb reads is the same on all processors.
+/// Checks that Plumb's clock agrees on all processors (`--cpuclock-test`).
 pub(super) fn clocks<T>() -> Step<T> {
     let clock = Clock::best();
     output::print(&format!("cs: clock: {}\n", clock.kind().name()));
@@ -99,10 +99,10 @@ pub(super) fn clocks<T>() -> Step<T> {
     Err(End::DialectFailed.into())
 }
 
-/// Pieces of work that are measured.
+/// Number of units of work to measure.
 const UNITS: usize = 64;
 
-/// The unit work of `--idle-prof`: a CRC-32C of 128 KiB.
+/// Measures the unit of work of `--idle-prof`: a CRC-32C of 128 KiB.
 pub(super) fn unit_work() -> UnitWork {
     let content = content(CHUNK_BYTES);
     compute(VerifyMethod::Crc32c, &content);

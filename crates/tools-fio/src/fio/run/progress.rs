@@ -1,5 +1,5 @@
-//! What is told while a run goes on: the line of `--eta`, `--status-interval`, triggers, the log of all bandwidth, the
-//! logs of jobs.
+//! Output during a run: the `--eta` line, `--status-interval` reports, triggers, the total
+//! bandwidth log, and the logs of jobs.
 
 use super::act::ActWatch;
 use super::complain;
@@ -25,28 +25,27 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How often the clock is looked at.
+/// Interval between progress checks.
 const TICK_NS: u64 = 250_000_000;
-/// Between two looks at the clock an interval may be this much shorter than it should be.
+/// An interval may end this much early, because progress is checked only at ticks.
 const SLACK: Duration = Duration::from_millis(60);
-/// How often the line is rewritten where nothing else is said.
+/// Default interval between updates of the progress line.
 const ETA_INTERVAL: Nanos = Nanos(1_000_000_000);
-/// A piece of the log of all bandwidth.
+/// Interval of the total bandwidth log.
 const AGGREGATE_INTERVAL: Nanos = Nanos(500_000_000);
 
-/// Kinds that move data, in fio's order.
+/// Kinds of op that move data, in fio's order.
 const KINDS: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
 
-/// Every so often.
 #[derive(Debug)]
-struct Every {
+struct Interval {
     length: Duration,
     last: Instant,
 }
 
-impl Every {
-    fn new(length: Nanos) -> Every {
-        Every { length: Duration::from_nanos(length.0), last: Instant::now() }
+impl Interval {
+    fn new(length: Nanos) -> Interval {
+        Interval { length: Duration::from_nanos(length.0), last: Instant::now() }
     }
 
     fn is_due(&mut self) -> bool {
@@ -58,17 +57,16 @@ impl Every {
     }
 }
 
-/// Where the line of progress goes.
+/// Destination of the progress line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Nowhere,
-    /// Rewritten on standard error.
     Error,
-    /// Rewritten on standard output, where results go to a file.
+    /// On standard output, rewriting the line, if results go to a file.
     Output,
 }
 
-/// What all workers together have moved by a moment.
+/// Totals of all workers at a point in time.
 #[derive(Debug, Clone, Copy)]
 struct Total {
     at: Instant,
@@ -91,7 +89,7 @@ impl Total {
         total
     }
 
-    /// Per second since another moment.
+    /// Returns the rates per second since another point in time.
     fn rates(&self, before: &Total, pick: fn(&Moved) -> u64) -> [u64; 3] {
         let seconds = self.at.duration_since(before.at).as_secs_f64().max(1e-3);
         std::array::from_fn(|place| {
@@ -100,31 +98,29 @@ impl Total {
     }
 }
 
-/// Looks on while the jobs run.
+/// Follows the jobs while they run.
 pub struct FioProgress<'a> {
     fio: &'a Fio,
     lowered: &'a Lowered,
     stop: StopFlag,
     trigger: TriggerWatch,
     shown: Shown,
-    interval: Every,
-    new_line: Option<Every>,
-    status: Option<Every>,
-    /// Characters of the line that stands.
+    interval: Interval,
+    new_line: Option<Interval>,
+    status: Option<Interval>,
+    /// Width of the current line in characters.
     width: usize,
     last_shown: Total,
     aggregate: Option<Aggregate>,
     /// The test of `--profile=act`.
     pub act: Option<ActWatch>,
-    /// Why jobs have no files, as far as it was said.
-    told: Vec<String>,
-    /// The phases that are over.
+    /// Reasons already reported for jobs without files.
+    reported_failures: Vec<String>,
+    /// Measurements of the finished phases.
     done: Measurement,
-    /// Put back when this goes.
+    /// Dropping this restores the schedulers.
     _schedulers: Schedulers,
-    /// Tells results.
     pub reporter: Reporter<'a>,
-    /// The logs of jobs.
     pub logs: Logs<'a>,
 }
 
@@ -135,10 +131,11 @@ pub(super) fn unix_ms() -> u64 {
 }
 
 impl<'a> FioProgress<'a> {
-    /// Looks on from now.
+    /// Starts following a run.
     ///
     /// # Errors
-    /// A log cannot be made.
+    ///
+    /// A log cannot be created.
     pub fn new(
         fio: &'a Fio,
         lowered: &'a Lowered,
@@ -160,14 +157,14 @@ impl<'a> FioProgress<'a> {
             stop,
             trigger: TriggerWatch::new(&invocation.trigger),
             shown,
-            interval: Every::new(invocation.progress.eta_interval.unwrap_or(ETA_INTERVAL)),
-            new_line: invocation.progress.eta_newline.map(Every::new),
-            status: invocation.progress.status_interval.map(Every::new),
+            interval: Interval::new(invocation.progress.eta_interval.unwrap_or(ETA_INTERVAL)),
+            new_line: invocation.progress.eta_newline.map(Interval::new),
+            status: invocation.progress.status_interval.map(Interval::new),
             width: 0,
             last_shown: Total::nothing(),
             aggregate: invocation.bandwidth_log.as_deref().map(Aggregate::new).transpose()?,
             act: ActWatch::new(fio, lowered),
-            told: Vec::new(),
+            reported_failures: Vec::new(),
             done: Measurement::default(),
             _schedulers: schedulers,
             reporter,
@@ -175,7 +172,6 @@ impl<'a> FioProgress<'a> {
         })
     }
 
-    /// Takes the line away.
     pub fn clear(&mut self) {
         if self.width > 0 {
             self.write("\r", &format!("{:width$}", "", width = self.width), "\r");
@@ -208,7 +204,7 @@ impl<'a> FioProgress<'a> {
         let text = format!("{line:width$}", width = self.width);
         self.width = line.chars().count();
         self.write("\r", &text, "");
-        if self.new_line.as_mut().is_some_and(Every::is_due) {
+        if self.new_line.as_mut().is_some_and(Interval::is_due) {
             self.write("", "", "\n");
             self.width = 0;
         }
@@ -219,7 +215,7 @@ impl<'a> FioProgress<'a> {
         let is_running = |worker: &&WorkerNow| matches!(worker.state, WorkerState::Running | WorkerState::Ramp);
         let running = u32::try_from(workers.iter().filter(is_running).count()).unwrap_or(u32::MAX);
         let phases = &self.lowered.workload.phase;
-        // What is still to come counts as far as its time is known.
+        // Later phases count as far as their length is known.
         let later: u64 = phases.iter().skip(at + 1).filter_map(longest_ns).sum();
         let left = phases
             .get(at)
@@ -245,7 +241,7 @@ impl<'a> FioProgress<'a> {
         }
     }
 
-    /// A letter for each copy, as fio has them.
+    /// Returns fio's status letter for each copy.
     fn states(&self, at: usize, workers: &[WorkerNow]) -> Vec<char> {
         let state_of = |copy: &LoweredJob| {
             let is_of = |one: &&WorkerNow| one.name.rsplit_once('/').is_some_and(|(group, _)| group == copy.group_name);
@@ -265,7 +261,7 @@ impl<'a> FioProgress<'a> {
     }
 }
 
-/// The letter of a copy that runs: what it does, large in sequence and small at random.
+/// Returns the letter of a running copy: upper-case for sequential access, lower-case for random.
 fn running_letter(fio: &Fio, copy: &LoweredJob) -> char {
     let rw = fio.jobs[copy.job].direction.rw;
     let letter = match rw.ops {
@@ -277,7 +273,7 @@ fn running_letter(fio: &Fio, copy: &LoweredJob) -> char {
     if matches!(rw.order, AccessOrder::Sequential { .. }) { letter.to_ascii_uppercase() } else { letter }
 }
 
-/// How long a phase goes on: until the last of its workers whose end can be told is over.
+/// Returns the remaining time of a phase: until the last worker with a predictable end finishes.
 fn left_ns(workload: &Workload, phase: &Phase, workers: &[WorkerNow], elapsed_ns: u64) -> Option<u64> {
     let left = |worker: &WorkerNow| {
         let (group_name, _) = worker.name.rsplit_once('/')?;
@@ -296,7 +292,7 @@ fn left_ns(workload: &Workload, phase: &Phase, workers: &[WorkerNow], elapsed_ns
     workers.iter().filter(|worker| worker.state != WorkerState::Over).filter_map(left).max()
 }
 
-/// Bytes that a job moves from its start to its end, with what is read back; `None` where its end is another one.
+/// Returns the total bytes that a job transfers, including verification, or `None` if it ends by another condition.
 fn bytes_of(workload: &Workload, group: &WorkerGroup) -> Option<u64> {
     let stream = group.work.fio()?;
     if stream.repeat_until_time || stream.fill_device {
@@ -317,32 +313,32 @@ fn bytes_of(workload: &Workload, group: &WorkerGroup) -> Option<u64> {
     Some(loaded.min(by_ops).saturating_mul(if reads_back { 2 } else { 1 }))
 }
 
-/// How long a group's workers take by their time, from the start of the phase.
+/// Returns the time limit of a group's workers, from the start of the phase.
 fn time_ns(group: &WorkerGroup) -> Option<u64> {
     group.limit.time.map(|time| time.0 + group.ramp.0 + group.start.delay.0)
 }
 
-/// The same of a companion.
+/// Returns the time limit of a companion.
 fn companion_ns(companion: &Companion) -> Option<u64> {
     companion.time.map(|time| time.0 + companion.ramp.0 + companion.start.delay.0)
 }
 
-/// How long a phase lasts by time, where all of its workers and companions have a time.
+/// Returns the length of a phase if all its workers and companions have a time limit.
 fn longest_ns(phase: &Phase) -> Option<u64> {
     let all = phase.workers.iter().map(time_ns).chain(phase.companions.iter().map(companion_ns));
     all.collect::<Option<Vec<u64>>>()?.into_iter().max()
 }
 
-/// `R(2),_(1)`.
+/// Joins runs of equal states: `R(2),_(1)`.
 fn condensed(states: &[char]) -> String {
     let runs = states.chunk_by(|a, b| a == b).map(|run| format!("{}({})", run[0], run.len()));
     runs.collect::<Vec<String>>().join(",")
 }
 
-/// `--bandwidth-log`: what all jobs together move, a file a direction.
+/// `--bandwidth-log`: total rates of all jobs, one file per direction.
 struct Aggregate {
     files: [File; 3],
-    every: Every,
+    every: Interval,
     last: Total,
     began: Instant,
 }
@@ -355,13 +351,13 @@ impl Aggregate {
         };
         Ok(Aggregate {
             files: [file("read")?, file("write")?, file("trim")?],
-            every: Every::new(AGGREGATE_INTERVAL),
+            every: Interval::new(AGGREGATE_INTERVAL),
             last: Total::nothing(),
             began: Instant::now(),
         })
     }
 
-    fn look(&mut self, workers: &[WorkerNow]) -> io::Result<()> {
+    fn sample(&mut self, workers: &[WorkerNow]) -> io::Result<()> {
         let now = Total::of(workers);
         let time = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let directions = [LogDirection::Read, LogDirection::Write, LogDirection::Trim];
@@ -388,10 +384,10 @@ impl Progress for FioProgress<'_> {
     fn job_failed(&mut self, why: &JobFilesError) {
         // Jobs that share a file share the reason.
         let why = why.to_string();
-        if !self.told.contains(&why) {
+        if !self.reported_failures.contains(&why) {
             self.clear();
             complain(&why);
-            self.told.push(why);
+            self.reported_failures.push(why);
         }
     }
 
@@ -412,24 +408,24 @@ impl Progress for FioProgress<'_> {
     }
 
     fn tick(&mut self, now: &dyn PhaseNow) {
-        self.trigger.look(self.stop);
+        self.trigger.poll(self.stop);
         self.show(now);
         if let Some(aggregate) =
             self.aggregate.as_mut().filter(|one| one.every.length <= one.every.last.elapsed() + SLACK)
-            && let Err(error) = aggregate.look(&now.workers())
+            && let Err(error) = aggregate.sample(&now.workers())
         {
             complain(format!("--bandwidth-log: {error}"));
             self.aggregate = None;
         }
         if let Some(act) = self.act.as_mut().filter(|act| act.is_due(now.elapsed_ns())) {
-            act.look(&now.measurement());
+            act.end_slice(&now.measurement());
         }
-        if self.status.as_mut().is_some_and(Every::is_due) {
+        if self.status.as_mut().is_some_and(Interval::is_due) {
             let mut so_far = self.done.clone();
             so_far.phases.push(now.measurement());
             self.clear();
             if self.reporter.so_far(&so_far).is_err() {
-                // It was said why; what cannot be told once is not tried again.
+                // `write` has reported the error. Do not try again.
                 self.status = None;
             }
         }
@@ -445,7 +441,7 @@ impl Progress for FioProgress<'_> {
                 let output = &mut self.reporter.output;
                 let mut ops = DebugOps::new(ops, copy, |text| output.debug(text));
                 self.logs.write(worker, start_unix_ms, &mut ops);
-                // Where no log takes them.
+                // Drain the ops if there are no logs.
                 ops.for_each(drop);
             }
         }
@@ -467,9 +463,9 @@ impl Progress for FioProgress<'_> {
 mod tests {
     use super::*;
 
-    // Protects: a job without a time has an end that can be told, from what it has moved so far.
+    // Protects: a job without a time limit gets a predicted end from the bytes that it has moved so far.
     #[test]
-    fn the_rest_of_a_job_is_told_by_its_bytes() {
+    fn the_end_of_a_job_is_predicted_from_its_bytes() {
         let stream = plumb_workload::blocks::fio::Stream {
             loops: 4,
             ..plumb_document::json::from_value(serde_json::json!({

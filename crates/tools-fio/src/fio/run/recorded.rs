@@ -1,4 +1,4 @@
-//! Recordings that fio's jobs repeat: looked at before a run, and merged where that is asked for.
+//! Recordings that fio's jobs replay: inspected before a run, and merged on request.
 
 use plumb_cli::recordings::waits;
 use plumb_engine::guard::OutputFile;
@@ -8,7 +8,6 @@ use plumb_trace::{FileName, MergedPart, MergedRecording, TraceError, outline};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// What a recording touches.
 pub(super) fn files(asked: &AskedRecording) -> Result<RecordedFiles, TraceError> {
     let outline = open(asked).and_then(outline)?;
     let files = outline.files.into_iter().map(|file| RecordedFile {
@@ -24,7 +23,6 @@ pub(super) fn files(asked: &AskedRecording) -> Result<RecordedFiles, TraceError>
     Ok(RecordedFiles { files: files.collect(), largest_bytes: outline.largest_bytes, waits: outline.waits })
 }
 
-/// Writes a merged recording.
 pub(super) fn write(merge: &Merge) -> Result<(), DialectError> {
     let path = Path::new(&merge.path);
     let merged = open(&merge.from)?;
@@ -32,7 +30,7 @@ pub(super) fn write(merge: &Merge) -> Result<(), DialectError> {
     Ok(plumb_trace::write(merged, &mut BufWriter::new(file), path)?)
 }
 
-/// The device file of a block device.
+/// Returns the device file of a block device.
 pub(super) fn device_node(major: u32, minor: u32) -> Option<String> {
     let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     let node = Path::new("/dev").join(link.file_name()?);

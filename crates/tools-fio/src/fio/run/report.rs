@@ -1,4 +1,4 @@
-//! Reports of a run, while it goes on and when it is over.
+//! Reports during and after a run.
 
 use super::idle::IdleWatch;
 use super::output::Output;
@@ -12,21 +12,19 @@ use plumb_tools_fio::fio::print::{
 use plumb_tools_fio::fio::{self, Fio};
 use std::time::Instant;
 
-/// Makes reports of a run and tells them.
+/// Makes reports of a run and prints them.
 pub struct Reporter<'a> {
     fio: &'a Fio,
     copies: Vec<JobCopy>,
     began: Instant,
-    /// Where they go.
     pub output: Output,
-    /// What `--idle-prof` looks at.
     pub idle: Option<IdleWatch>,
-    /// When the clock of each phase started, milliseconds since 1970.
+    /// Clock start of each phase, in milliseconds since 1970.
     pub phase_starts_unix_ms: Vec<u64>,
 }
 
 impl<'a> Reporter<'a> {
-    /// A reporter of a run that begins now.
+    /// Creates a reporter for a run that starts now.
     pub fn new(fio: &'a Fio, lowered: &Lowered, output: Output) -> Reporter<'a> {
         let copy = |one: &LoweredJob| JobCopy {
             job: one.job,
@@ -41,13 +39,13 @@ impl<'a> Reporter<'a> {
         Reporter { fio, copies, began: Instant::now(), output, idle, phase_starts_unix_ms: Vec::new() }
     }
 
-    /// Tells what was measured so far.
+    /// Prints the results so far.
     pub fn so_far(&mut self, measurement: &Measurement) -> Result<(), Stopped> {
         let report = self.report(Grouping::AsAsked, Stage::SoFar, measurement, None)?;
         self.output.report(&report)
     }
 
-    /// Tells what was measured in the end, and gives back the jobs that failed.
+    /// Prints the final results and returns the jobs that failed.
     pub fn end(&mut self, measurement: &Measurement, observations: &Observations) -> Result<Vec<JobReport>, Stopped> {
         let report = self.report(Grouping::AsAsked, Stage::Final, measurement, Some(observations))?;
         self.output.report(&report)?;
@@ -78,12 +76,12 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// `disk_util=0` in any job hides the disks, as with fio.
+/// As in fio, `disk_util=0` in any job hides the disks.
 fn disks(fio: &Fio) -> DiskStats {
     if fio.jobs.iter().all(|job| job.statistics.disk_util) { DiskStats::Shown } else { DiskStats::Off }
 }
 
-/// The local time, as ctime(3) tells it.
+/// Returns the local time, formatted like ctime(3).
 pub(super) fn now() -> ReportTime {
     ReportTime::at_offset(unix_ms(), jiff::Zoned::now().offset().seconds())
 }

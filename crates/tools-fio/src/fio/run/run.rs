@@ -1,4 +1,4 @@
-//! The way of fio's jobs from their words to their last line, a step each.
+//! The steps of a fio run, from the parsed jobs to the last line.
 
 use super::act::ActWatch;
 use super::disk::DiskFiles;
@@ -7,7 +7,7 @@ use super::progress::{FioProgress, unix_ms};
 use super::recorded;
 use super::report::Reporter;
 use super::schedulers::Schedulers;
-use super::{complain, debug_lines, layout, told, warn};
+use super::{complain, debug_lines, layout, or_complain, warn};
 use plumb_bench::Bench;
 use plumb_cli::exit::End;
 use plumb_engine::Unopened;
@@ -22,31 +22,31 @@ use plumb_tools_run::runner::{RunEnded, Step};
 use plumb_workload_text::validate::validate;
 use std::hash::{BuildHasher, RandomState};
 
-/// What fio ends with when SIGINT or its kin stopped it.
+/// fio's exit code after SIGINT and similar signals.
 pub(crate) const STOPPED_BY_SIGNAL: u8 = 128;
 
-/// The jobs, lowered, with their recordings merged.
+/// Lowers the jobs and merges their recordings.
 pub(super) fn lowered(fio: &Fio, disk: &mut DiskFiles) -> Step<Lowered> {
-    for merge in &told(merges(fio).map_err(|errors| errors.0))? {
-        told(recorded::write(merge).map_err(|error| [format!("merge_blktrace_file={}: {error}", merge.path)]))?;
+    for merge in &or_complain(merges(fio).map_err(|errors| errors.0))? {
+        or_complain(recorded::write(merge).map_err(|error| [format!("merge_blktrace_file={}: {error}", merge.path)]))?;
     }
     if fio.invocation.merge_blktrace_only {
         return Err(End::Done.into());
     }
-    // `randrepeat=0` wants numbers that nobody can tell.
+    // `randrepeat=0` asks for unpredictable numbers.
     let entropy = Entropy(RandomState::new().hash_one(unix_ms()));
-    let lowered = told(lower(fio, disk, entropy, validate).map_err(|errors| errors.0))?;
+    let lowered = or_complain(lower(fio, disk, entropy, validate).map_err(|errors| errors.0))?;
     if !lowered.unrunnable.is_empty() {
         let why = lowered.unrunnable.iter();
-        return told(Err(why.map(|one| format!("job `{}`: {}: {}", fio.jobs[one.job].name, one.what, one.why))));
+        return or_complain(Err(why.map(|one| format!("job `{}`: {}: {}", fio.jobs[one.job].name, one.what, one.why))));
     }
     warn(fio, &fio.warnings, &lowered.warnings)?;
     Ok(lowered)
 }
 
-/// Where results go, opened, with what is told before the first of them.
+/// Opens the output and prints everything that precedes the results.
 pub(super) fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench) -> Step<FioProgress<'a>> {
-    let output = told(Output::open(&fio.invocation).map_err(|error| [error]))?;
+    let output = or_complain(Output::open(&fio.invocation).map_err(|error| [error]))?;
     let mut reporter = Reporter::new(fio, lowered, output);
     reporter.output.debug(&debug_lines(fio));
     if reporter.output.is_normal() {
@@ -56,25 +56,25 @@ pub(super) fn watching<'a>(fio: &'a Fio, lowered: &'a Lowered, bench: &mut Bench
     if fio.invocation.debug.random {
         reporter.output.debug(&seeds(fio, lowered));
     }
-    let schedulers = told(Schedulers::set(fio, lowered).map_err(|error| [error]))?;
+    let schedulers = or_complain(Schedulers::set(fio, lowered).map_err(|error| [error]))?;
     if let Some(allow) = &fio.invocation.allow {
         bench.engine.permissions.extend(Permissions::parse(allow));
     }
     bench.engine.unopened = Unopened::FailsItsJobs;
-    told(
+    or_complain(
         FioProgress::new(fio, lowered, reporter, schedulers, bench.stop)
             .map_err(|error| [format!("--bandwidth-log: {error}")]),
     )
 }
 
-/// The lines of `--debug=random`: the seeds of each copy of each job.
+/// Returns the lines of `--debug=random`: the seeds of each copy of each job.
 fn seeds(fio: &Fio, lowered: &Lowered) -> String {
     let pid = std::process::id();
     let mut lines = String::new();
     let mut say = |text: &str| lines.push_str(&line("random", pid, text));
     for copy in &lowered.jobs {
         let job = &fio.jobs[copy.job];
-        if !job.direction.random.randrepeat && !job.is_said(&RANDSEED) {
+        if !job.direction.random.randrepeat && !job.is_given(&RANDSEED) {
             say("using system RNG for random seeds");
         }
         let seeds = stream_seeds(copy.seed, copy.thread_number);
@@ -86,10 +86,10 @@ fn seeds(fio: &Fio, lowered: &Lowered) -> String {
     lines
 }
 
-/// Tells what was measured, and which jobs failed.
+/// Prints the results and the failed jobs.
 pub(super) fn end(mut watching: FioProgress<'_>, ended: &RunEnded) -> Step<End> {
     watching.clear();
-    let Some(outcome) = ended.outcome() else { return told(Err(ended.error())) };
+    let Some(outcome) = ended.outcome() else { return or_complain(Err(ended.error())) };
     let failed = watching.reporter.end(&outcome.measurement, &outcome.observations)?;
     if let Some(error) = &watching.logs.error {
         complain(error);
@@ -106,7 +106,7 @@ pub(super) fn end(mut watching: FioProgress<'_>, ended: &RunEnded) -> Step<End> 
     })
 }
 
-/// A line for each job that failed, where no machine reads results.
+/// Prints a line for each failed job, unless a program parses the results.
 fn tell_failures(failed: &[JobReport]) {
     for job in failed {
         if let Some(error) = &job.failures.error {

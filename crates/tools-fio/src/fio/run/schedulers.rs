@@ -1,4 +1,5 @@
-//! `ioscheduler`: the I/O scheduler of the disks under a job's files, put back when all jobs are over. fio leaves it.
+//! `ioscheduler`: sets the I/O scheduler of the disks under a job's files, and restores it after
+//! all jobs. fio does not restore it.
 
 use plumb_engine::guard::write_setting;
 use plumb_result::observe::LayerKind;
@@ -8,41 +9,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Schedulers that were changed, with those before.
+/// Changed schedulers and their previous values.
 #[derive(Debug, Default)]
 pub struct Schedulers {
-    /// By the file in sysfs.
+    /// Previous schedulers by sysfs file.
     before: BTreeMap<PathBuf, String>,
 }
 
-/// Why a scheduler was not set.
+/// Error from setting a scheduler.
 #[derive(Debug, thiserror::Error)]
 pub enum SchedulerError {
-    /// The disk has no such scheduler.
+    /// The disk does not offer this scheduler.
     #[error("unable to set io scheduler to {asked} on {disk}, which has: {has}")]
     Unknown {
-        /// As it was asked for.
+        /// The requested scheduler.
         asked: String,
-        /// The disk.
         disk: String,
-        /// Those that it has.
         has: String,
     },
-    /// The kernel does not let it be changed.
+    /// The kernel does not allow the change.
     #[error("{}: {source}; it takes root", path.display())]
-    Denied {
-        /// The file in sysfs.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Denied { path: PathBuf, source: io::Error },
 }
 
 impl Schedulers {
-    /// Sets what jobs ask for.
+    /// Sets the schedulers that jobs ask for.
     ///
     /// # Errors
-    /// A scheduler cannot be set; those that were set are put back.
+    ///
+    /// A scheduler cannot be set. The others are restored.
     pub fn set(fio: &Fio, lowered: &Lowered) -> Result<Schedulers, SchedulerError> {
         let mut set = Schedulers::default();
         for copy in &lowered.jobs {
@@ -60,7 +55,7 @@ impl Schedulers {
     }
 
     fn one(&mut self, path: &Path, disk: &str, asked: &str) -> Result<(), SchedulerError> {
-        // A disk without a choice of schedulers keeps what it has, as in fio.
+        // As in fio, a disk without a choice of schedulers is left alone.
         let Ok(listed) = std::fs::read_to_string(path) else { return Ok(()) };
         let Some(now) = chosen(&listed) else { return Ok(()) };
         if now == asked {
@@ -80,13 +75,13 @@ impl Drop for Schedulers {
     fn drop(&mut self) {
         for (path, before) in &self.before {
             if let Err(error) = write_setting(path, before) {
-                super::complain(format!("{} could not be put back to {before}: {error}", path.display()));
+                super::complain(format!("{} could not be restored to {before}: {error}", path.display()));
             }
         }
     }
 }
 
-/// Where it is known which disk a file is on, whether the file is there or not.
+/// Returns a path that identifies the disk: the parent directory of a file, because the file may not exist yet.
 fn place(path: PathBuf) -> PathBuf {
     match path.metadata() {
         Ok(found) if !found.is_file() => path,
@@ -94,7 +89,7 @@ fn place(path: PathBuf) -> PathBuf {
     }
 }
 
-/// The disks that a place is on: the topmost of each stack, or the disk of a partition.
+/// Returns the disks under a path: the top of each stack, or the disk of a partition.
 fn disks(place: &Path) -> Vec<String> {
     let facts = plumb_probe::stack::of_path(place);
     let below = BTreeSet::from_iter(facts.stack.iter().flat_map(|layer| &layer.below));
@@ -106,7 +101,7 @@ fn disks(place: &Path) -> Vec<String> {
     .collect()
 }
 
-/// The scheduler in use: the one in brackets. `None` where there is nothing to choose from.
+/// Returns the active scheduler, the one in brackets, or `None` if there is no choice.
 fn chosen(listed: &str) -> Option<&str> {
     listed.split_ascii_whitespace().find_map(|name| name.strip_prefix('[')?.strip_suffix(']'))
 }
@@ -115,9 +110,9 @@ fn chosen(listed: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    // Protects: what was there before is there again at the end, and an unknown scheduler changes nothing.
+    // Protects: the previous scheduler is restored at the end, and an unknown scheduler changes nothing.
     #[test]
-    fn a_scheduler_is_put_back() {
+    fn a_scheduler_is_restored() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("scheduler");
         std::fs::write(&path, "none [mq-deadline] kyber\n").unwrap();

@@ -1,4 +1,4 @@
-//! Jobs of a client, read and lowered on the host that runs them: files and devices are looked at here.
+//! Reads and lowers a client's jobs on the host that runs them, so that files and devices are inspected there.
 
 use super::disk::{DiskFiles, this_machine};
 use super::layout;
@@ -18,132 +18,123 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How a client asks an agent for this.
+/// Prefix of a client's request to an agent.
 pub const ASKED: &str = "fio ";
 
-/// How a client says that its trigger was pulled, with the command of `--trigger-remote` behind it.
+/// Prefix of the message that the client's trigger was pulled; the command of `--trigger-remote` follows.
 pub const PULLED: &str = "fio-trigger ";
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct JobsAsked {
-    /// fio's words.
     pub words: Vec<String>,
-    /// The texts of the job files, by the names in the words.
+    /// Texts of the job files, by the names in `words`.
     pub files: BTreeMap<String, String>,
-    /// Variables of the client's environment that the texts name.
+    /// Variables of the client's environment that the texts refer to.
     pub environment: BTreeMap<String, String>,
-    /// The client's address.
     pub client: String,
-    /// Job files that lie here are read, too.
+    /// Whether job files on the agent's host are read as well.
     pub reads_here: bool,
-    /// For what is drawn anew in each run.
+    /// Seed for values that differ in each run.
     pub entropy: u64,
-    /// The client has a command for its trigger.
+    /// Whether the client has a command for its trigger.
     pub has_trigger: bool,
 }
 
-/// What a host tells of a phase.
+/// A host's message after a phase.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct PhaseTold {
-    /// The lines of its logs, by their files' names.
+pub(super) struct PhaseMessage {
+    /// Log lines by file name.
     pub logs: BTreeMap<String, String>,
-    /// What went wrong with them.
+    /// Errors from writing the logs.
     pub wrong: Vec<String>,
 }
 
-/// What becomes of them on this host.
+/// A host's answer to [`JobsAsked`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct JobsServed {
-    /// What is done; `None` where something is wrong.
+    /// The lowered workload; `None` after an error.
     pub workload: Option<Workload>,
-    /// Each copy of each job.
+    /// All copies of all jobs.
     pub copies: Vec<CopyServed>,
-    /// Files that are written first.
+    /// Files to be laid out first.
     pub layouts: Vec<LayoutServed>,
-    /// What is wrong, or doubtful.
+    /// Errors and warnings.
     pub said: Vec<String>,
-    /// What this host calls itself.
+    /// Name of this host.
     pub name: String,
-    /// Its kind of processor, as fio calls it.
+    /// Processor type, as fio names it.
     pub processor: String,
-    /// Of the machine, which job files may ask for.
+    /// Number of CPUs, for `$ncpus` in job files.
     pub cpus: u32,
-    /// The same.
     pub page_bytes: u64,
-    /// The same.
     pub memory_mib: u64,
-    /// Texts of job files that lie here.
+    /// Texts of job files on this host.
     pub files: BTreeMap<String, String>,
 }
 
 /// A copy of a job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct CopyServed {
-    /// Its job's number.
     pub job: u32,
-    /// Its phase's number.
     pub phase: u32,
-    /// The name of its group.
+    /// Name of its worker group.
     pub group: String,
 }
 
-/// Files of a job that are written first.
+/// Files of a job that are laid out first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LayoutServed {
-    /// The job.
     pub job: String,
-    /// How many.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
 }
 
 impl JobsServed {
-    /// The machine, as the client's job files see it.
+    /// Returns the machine facts that the client's job files can refer to.
     pub(super) fn machine(&self, environment: BTreeMap<String, String>) -> Machine {
         Machine { environment, cpus: self.cpus, page_bytes: self.page_bytes, memory_mib: self.memory_mib }
     }
 }
 
-/// Jobs of a client that this host runs.
+/// A client's jobs, run by this host.
 pub struct FioService {
     fio: Fio,
     lowered: Lowered,
     phase_start_unix_ms: u64,
     logs: KeptLogs,
-    wrong: Vec<String>,
+    log_errors: Vec<String>,
 }
 
 impl FioService {
-    /// Reads what is asked for; the service where it can be done, and the answer.
+    /// Handles a request. Returns the answer, and the service if the jobs can run.
     pub fn of(asked: &str, policy: &AgentPolicy) -> (Option<FioService>, Vec<u8>) {
         let (service, served) = match json::from_str::<JobsAsked>(asked) {
             Ok(asked) => serve(&asked, policy),
             Err(error) => {
-                let said = vec![format!("the client's words: {error}")];
+                let said = vec![format!("invalid request from the client: {error}")];
                 (None, JobsServed { said, ..JobsServed::default() })
             }
         };
         (service, json::to_vec(&served).unwrap_or_default())
     }
 
-    /// The clock of a phase starts.
+    /// Records the clock start of a phase.
     pub fn clock_starts(&mut self) {
         self.phase_start_unix_ms = unix_ms();
     }
 
-    /// The ops of a worker, for its logs.
+    /// Writes the logs from a worker's ops.
     pub fn op_log(&mut self, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         let mut logs = Logs::new(&self.fio, &self.lowered, Place::Memory(self.logs.clone()));
         logs.write(worker, self.phase_start_unix_ms, ops);
-        self.wrong.extend(logs.error.map(|error| error.to_string()));
+        self.log_errors.extend(logs.error.map(|error| error.to_string()));
     }
 
-    /// What the client is told of a phase that is over.
+    /// Returns the message to the client after a phase.
     pub fn tells(&mut self) -> String {
         let (files, is_cut) = self.logs.take();
-        let mut wrong = std::mem::take(&mut self.wrong);
+        let mut wrong = std::mem::take(&mut self.log_errors);
         if is_cut {
             let mib = KEPT_BYTES_MAX >> 20;
             wrong.push(format!("only the first {mib} MiB of the logs of a phase are sent; give log_avg_msec"));
@@ -152,11 +143,11 @@ impl FioService {
             return String::new();
         }
         let lines = |(name, bytes): (String, Vec<u8>)| (name, String::from_utf8_lossy(&bytes).into_owned());
-        json::to_string(&PhaseTold { logs: files.into_iter().map(lines).collect(), wrong }).unwrap_or_default()
+        json::to_string(&PhaseMessage { logs: files.into_iter().map(lines).collect(), wrong }).unwrap_or_default()
     }
 }
 
-/// Runs the command of a client's trigger; what is told of it.
+/// Runs the command of a client's trigger and returns the answer.
 pub fn pulled(command: &str, policy: &AgentPolicy) -> Vec<u8> {
     let ran = if policy.may_exec { trigger::run(command) } else { Err(TriggerError::Forbidden) };
     ran.err().map_or_else(Vec::new, |error| error.to_string().into_bytes())
@@ -210,15 +201,15 @@ fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsSe
                 .collect();
             served.said = super::say::warning(&fio.warnings, &lowered.warnings).into_iter().collect();
             served.workload = Some(lowered.workload.clone());
-            let (logs, wrong) = (KeptLogs::default(), Vec::new());
-            let service = FioService { fio, lowered, phase_start_unix_ms: unix_ms(), logs, wrong };
+            let (logs, log_errors) = (KeptLogs::default(), Vec::new());
+            let service = FioService { fio, lowered, phase_start_unix_ms: unix_ms(), logs, log_errors };
             return (Some(service), served);
         }
     }
     (None, served)
 }
 
-/// What a client's jobs may see of this host.
+/// Restricts which files of this host a client's jobs can see.
 struct Allowed<'a> {
     asked: &'a JobsAsked,
     policy: &'a AgentPolicy,
@@ -248,7 +239,7 @@ impl Files for Allowed<'_> {
 
 impl Places for Allowed<'_> {
     fn look(&mut self, path: &str) -> Found {
-        // The run says later that it is not allowed.
+        // The run reports later that the path is not allowed.
         if self.allows(path) { self.disk.look(path) } else { Found::Absent }
     }
 

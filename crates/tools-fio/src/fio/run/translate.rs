@@ -1,6 +1,6 @@
-//! What fio's jobs are to Plumb, without running them.
+//! Translates fio's jobs to Plumb without running them.
 
-use super::{told, warn};
+use super::{or_complain, warn};
 use plumb_engine::guard::space::Space;
 use plumb_tools_fio::fio::Fio;
 use plumb_tools_fio::fio::lower::{self, Entropy, Lowered, Places, Unrunnable};
@@ -13,14 +13,14 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The jobs as a workload in the native form, which `plumb run` takes (`--translate`).
+/// Returns the jobs as a native workload file, which `plumb run` accepts (`--translate`).
 pub(super) fn translate(fio: &Fio, places: &mut dyn Places) -> Step<String> {
     let lowered = lowered(fio, places)?;
-    let text = told(native::to_toml(&lowered.workload).map_err(|error| [error]))?;
+    let text = or_complain(native::to_toml(&lowered.workload).map_err(|error| [error]))?;
     Ok(format!("{}\n{text}", heading(fio, &lowered)))
 }
 
-/// Which files the jobs use, how much they do, and when (`--plan`).
+/// Returns the plan: the files that the jobs use, how much they transfer, and when (`--plan`).
 pub(super) fn plan(fio: &Fio, places: &mut dyn Places) -> Step<String> {
     let lowered = lowered(fio, places)?;
     let mut text = lower::plan(&lowered.plan);
@@ -30,7 +30,7 @@ pub(super) fn plan(fio: &Fio, places: &mut dyn Places) -> Step<String> {
     Ok(text)
 }
 
-/// What the write guard would say of the space that the files take, a sentence for each file system that is too small.
+/// Predicts the write guard's verdict on free space: a sentence for each file system that is too small.
 fn beyond_the_space(lowered: &Lowered) -> Vec<String> {
     let mut needed: BTreeMap<u64, (PathBuf, u64)> = BTreeMap::new();
     for target in lowered.workload.target.values() {
@@ -54,22 +54,22 @@ fn beyond_the_space(lowered: &Lowered) -> Vec<String> {
     needed.values().filter_map(refusal).collect()
 }
 
-/// The nearest directory that is there, and its file system.
+/// Returns the nearest existing directory and its file system.
 fn place_of(path: &Path) -> Option<(u64, PathBuf)> {
     let path = std::path::absolute(path).ok()?;
     path.ancestors().skip(1).find_map(|place| Some((std::fs::metadata(place).ok()?.dev(), place.to_owned())))
 }
 
-/// Lowers the jobs and tells what is doubtful.
+/// Lowers the jobs and prints warnings.
 fn lowered(fio: &Fio, places: &mut dyn Places) -> Step<Lowered> {
-    // What is printed is the same every time, whatever `randrepeat` says.
+    // The output must not vary between calls, even with `randrepeat=0`.
     let lowered =
-        told(lower::lower(fio, places, Entropy(Workload::DEFAULT_SEED), validate).map_err(|errors| errors.0))?;
+        or_complain(lower::lower(fio, places, Entropy(Workload::DEFAULT_SEED), validate).map_err(|errors| errors.0))?;
     warn(fio, &[], &lowered.warnings)?;
     Ok(lowered)
 }
 
-/// A comment above the workload: where it comes from, and what of it cannot be run.
+/// Returns the comment above the workload: its origin, and the parts that cannot run.
 fn heading(fio: &Fio, lowered: &Lowered) -> String {
     let mut lines = vec!["# Translated from fio jobs.".to_owned()];
     let untold = |one: &Unrunnable| {
@@ -79,7 +79,7 @@ fn heading(fio: &Fio, lowered: &Lowered) -> String {
     lines.join("\n")
 }
 
-/// A name that cannot end its comment.
+/// Returns a name that cannot end the comment.
 fn one_line(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! `--trigger`: when a file appears or a time is over, the run ends and a command is run.
+//! `--trigger`: ends the run and executes a command when a file appears or a time has passed.
 
 use super::complain;
 use plumb_engine::guard::Remover;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// A trigger that may be pulled once.
+/// A trigger that can fire once.
 pub(crate) struct TriggerWatch {
     trigger: Trigger,
     since: Instant,
@@ -18,25 +18,23 @@ pub(crate) struct TriggerWatch {
 }
 
 impl TriggerWatch {
-    /// Watches from now on.
     pub(super) fn new(trigger: &Trigger) -> TriggerWatch {
         let remover = Remover::new(&[], trigger.file.as_ref().map(PathBuf::from));
         TriggerWatch { trigger: trigger.clone(), since: Instant::now(), is_pulled: false, remover }
     }
 
-    /// Whether anything can pull it.
+    /// Whether a condition is set.
     pub(super) fn is_set(&self) -> bool {
         self.trigger.file.is_some() || self.trigger.timeout.is_some()
     }
 
-    /// Whether it was pulled.
     pub(crate) fn is_pulled(&self) -> bool {
         self.is_pulled
     }
 
-    /// Polls the trigger. Once it is pulled, removes the file as fio does (unless it is older than the run and holds data), runs the
-    /// command, and stops the jobs.
-    pub(super) fn look(&mut self, stop: StopFlag) {
+    /// Polls the trigger. When it fires, removes the file as fio does (unless it is older than the run and holds data),
+    /// runs the command, and stops the jobs.
+    pub(super) fn poll(&mut self, stop: StopFlag) {
         let file = self.trigger.file.as_ref().filter(|path| Path::new(path).exists());
         let timeout = self.trigger.timeout.filter(|time| time.0 > 0);
         let is_over = timeout.is_some_and(|time| self.since.elapsed() >= Duration::from_nanos(time.0));
@@ -56,25 +54,14 @@ impl TriggerWatch {
     }
 }
 
-/// Why the command of a trigger did not do its work.
+/// Error from a trigger's command.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TriggerError {
-    /// It failed.
     #[error("trigger `{command}`: {status}")]
-    Failed {
-        /// The command.
-        command: String,
-        /// How it ended.
-        status: ExitStatus,
-    },
-    /// It could not be started.
+    Failed { command: String, status: ExitStatus },
+    /// The command could not be started.
     #[error("trigger `{command}` cannot be started: {source}")]
-    NotStarted {
-        /// The command.
-        command: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    NotStarted { command: String, source: io::Error },
     /// An agent that runs no programs was asked.
     #[error(
         "this agent runs no programs, so --trigger-remote cannot be run here: start it with PLUMB_AGENT_ALLOW_EXEC=1"
@@ -85,6 +72,7 @@ pub(crate) enum TriggerError {
 /// Runs the command of a trigger to its end.
 ///
 /// # Errors
+///
 /// It cannot be started, or fails.
 pub(super) fn run(command: &str) -> Result<(), TriggerError> {
     match Command::new("/bin/sh").args(["-c", command]).status() {

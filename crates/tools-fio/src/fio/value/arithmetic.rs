@@ -1,44 +1,39 @@
-//! Sums in parentheses: `(8*1024*1024)`, `(2^10)`, `(1m+30s)`.
+//! Arithmetic expressions in parentheses: `(8*1024*1024)`, `(2^10)`, `(1m+30s)`.
 //!
-//! From loosest to tightest: `+` and `-`, a unit after its term, `*` and `/`, `^`, `%`, and a leading minus. A unit
-//! holds for the whole product before it. `k` is 1024 whatever `kb_base` says, and `m` is a minute where a time is
-//! wanted. fio computes with literals of 32 bits, drops the fraction of a number that has a unit, and cuts a result
-//! without a unit to 32 bits; see [`Flavour`].
+//! From lowest to highest precedence: `+` and `-`, a unit after its term, `*` and `/`, `^`, `%`, and a leading minus. A
+//! unit applies to the whole product before it. `k` is 1024 whatever `kb_base` says, and `m` is a minute in an option
+//! that takes a time. fio computes with literals of 32 bits, drops the fraction of a number that has a unit, and
+//! truncates a result without a unit to 32 bits; see [`Flavour`].
 
-/// Whose arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flavour {
-    /// fio's own, with its overflows.
+    /// fio's own arithmetic, with its overflows.
     Fio,
-    /// What the text says.
     Meant,
 }
 
-/// What `m` is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letter {
     /// `m` is 1024 * 1024.
     Mebi,
-    /// `m` is a minute, in microseconds, and so are the other times.
+    /// `m` is a minute, in microseconds; other time units are accepted as well.
     Minute,
 }
 
-/// The value of a sum.
+/// The value of an expression.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SumValue {
-    /// As a whole number.
     pub whole: i128,
-    /// With its fraction.
     pub real: f64,
-    /// Whether a fraction took part.
+    /// Whether the expression contains a fraction.
     pub is_real: bool,
 }
 
-/// Sums in sums are read to this depth.
+/// Maximum nesting depth.
 const DEEPEST: usize = 64;
 
-/// The value of a sum, in microseconds where it is a time. `implied` is the unit of a sum that names none. `None` if
-/// it cannot be read or computed. Source of the grammar: fio's `exp/expression-parser`, restated.
+/// Evaluates an expression, in microseconds if it is a time. `implied` is the unit of an expression without units.
+/// Returns `None` if it cannot be parsed or computed. Source of the grammar: fio's `exp/expression-parser`, restated.
 pub(crate) fn evaluate(text: &str, letter: Letter, flavour: Flavour, implied: i64) -> Option<SumValue> {
     let mut parser = Parser { rest: text, letter, flavour, units: false, depth: 0 };
     let mut sum = parser.expression(0)?;
@@ -48,7 +43,7 @@ pub(crate) fn evaluate(text: &str, letter: Letter, flavour: Flavour, implied: i6
     if !parser.units {
         match flavour {
             Flavour::Fio => {
-                // A cast of a double to int; one that does not fit becomes the smallest int on x86-64.
+                // fio casts a double to int. A value that does not fit becomes the smallest int on x86-64.
                 let product = sum.whole as f64 * implied as f64;
                 let fits = product > i32::MIN as f64 - 1.0 && product < i32::MAX as f64 + 1.0;
                 sum.whole = if fits { product as i32 as i128 } else { i32::MIN as i128 };
@@ -81,7 +76,7 @@ impl Parser<'_> {
 
     fn at_end(&mut self) -> bool {
         self.skip_blanks();
-        // fio's reader ignores everything after these.
+        // fio's parser ignores everything after these characters.
         self.rest.is_empty() || self.rest.starts_with(['#', ':', ','])
     }
 
@@ -269,7 +264,6 @@ impl Parser<'_> {
 }
 
 impl SumValue {
-    /// The nearest whole number.
     pub(crate) fn rounded(&self) -> i128 {
         if self.is_real { self.real.round() as i128 } else { self.whole }
     }
@@ -332,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sum_is_refused() {
+    fn invalid_expressions_are_rejected() {
         for text in ["(", "()", "(1", "(1+)", "(1/0)", "(4%0)", "(1 2)", "(1q)", "(9^99999)", &"(".repeat(10_000)] {
             assert_eq!(sum(text, Flavour::Meant), None, "{text:.20}");
         }

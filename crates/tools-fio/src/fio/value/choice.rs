@@ -1,14 +1,14 @@
-//! Values from a list, and values with a part after a colon.
+//! Keywords, and keywords with a part after a colon.
 
 use super::number::{self, Amount, time, wide};
 use super::reading::{Compat, ValueError, ValueReading};
 use super::shape::Bare;
 use plumb_workload::Nanos;
 
-/// The values of `mem`.
+/// Keywords of `mem`.
 pub const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared", "cudamalloc"];
 
-/// One of the values. fio ignores text after a comma or a colon.
+/// Parses one of the keywords. fio ignores text after a comma or a colon.
 pub fn one(
     text: &str,
     words: &'static [&'static str],
@@ -28,7 +28,7 @@ pub fn one(
     }
 }
 
-/// Some of the values, separated by commas.
+/// Parses a comma-separated list of keywords.
 pub fn some(text: &str, words: &'static [&'static str]) -> Result<Vec<&'static str>, ValueError> {
     text.split(',')
         .map(str::trim)
@@ -40,20 +40,19 @@ pub fn some(text: &str, words: &'static [&'static str]) -> Result<Vec<&'static s
         .collect()
 }
 
-/// When `sync_file_range` is called, and how.
+/// Frequency and flags of `sync_file_range` calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SyncRange {
-    /// Wait for writeback that is under way (SYNC_FILE_RANGE_WAIT_BEFORE).
+    /// Wait for writeback in progress (SYNC_FILE_RANGE_WAIT_BEFORE).
     pub wait_before: bool,
     /// Start writeback (SYNC_FILE_RANGE_WRITE).
     pub write: bool,
     /// Wait for writeback to end (SYNC_FILE_RANGE_WAIT_AFTER).
     pub wait_after: bool,
-    /// After every N writes.
     pub every: u32,
 }
 
-/// Reads `wait_before,write:8`.
+/// Parses `wait_before,write:8`.
 pub fn sync_range(text: &str) -> Result<SyncRange, ValueError> {
     const WORDS: &[&str] = &["wait_before", "write", "wait_after"];
     let (flags, every) = text.split_once(':').unwrap_or((text, "1"));
@@ -66,27 +65,24 @@ pub fn sync_range(text: &str) -> Result<SyncRange, ValueError> {
     Ok(SyncRange { wait_before: has("wait_before"), write: has("write"), wait_after: has("wait_after"), every })
 }
 
-/// Where buffers come from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum MemoryKind {
     /// The heap.
     #[default]
     Malloc,
-    /// Shared memory of System V.
+    /// System V shared memory.
     Shm,
-    /// The same, in huge pages.
+    /// System V shared memory in huge pages.
     ShmHuge,
-    /// A mapping of its own, or of this file.
+    /// A private mapping, of this file if given.
     Mmap(Option<String>),
-    /// A mapping in huge pages, or of this file in hugetlbfs.
+    /// A mapping in huge pages, of this file in hugetlbfs if given.
     MmapHuge(Option<String>),
-    /// A shared mapping, or of this file.
+    /// A shared mapping, of this file if given.
     MmapShared(Option<String>),
-    /// Memory of a GPU.
     Cuda,
 }
 
-/// Reads `mem`.
 pub fn memory(text: &str) -> Result<MemoryKind, ValueError> {
     let (word, file) = match text.split_once(':') {
         Some((word, file)) => (word, Some(file.to_owned()).filter(|file| !file.is_empty())),
@@ -104,16 +100,14 @@ pub fn memory(text: &str) -> Result<MemoryKind, ValueError> {
     }
 }
 
-/// Where a log goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogName {
-    /// Into files that begin with the job's name.
+    /// In files named after the job.
     OfJob,
-    /// Into files that begin with this.
+    /// In files with this prefix.
     Named(String),
 }
 
-/// Reads a log's name.
 pub(crate) fn log_name(text: Option<&str>) -> LogName {
     match text.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => LogName::Named(text.to_owned()),
@@ -121,27 +115,20 @@ pub(crate) fn log_name(text: Option<&str>) -> LogName {
     }
 }
 
-/// An error number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorNumber {
-    /// By its name, such as `EIO`.
+    /// An error name, such as `EIO`.
     Name(String),
-    /// By its number.
     Number(u32),
 }
 
-/// The errors to ignore.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ErrorsIgnored {
-    /// Of reads.
     pub read: Vec<ErrorNumber>,
-    /// Of writes.
     pub write: Vec<ErrorNumber>,
-    /// Of verification.
     pub verify: Vec<ErrorNumber>,
 }
 
-/// Reads `ignore_error`.
 pub(crate) fn errors_ignored(text: &str) -> Result<ErrorsIgnored, ValueError> {
     let list = |text: &str| {
         text.split(':')
@@ -171,51 +158,43 @@ pub(crate) fn errors_ignored(text: &str) -> Result<ErrorsIgnored, ValueError> {
     Ok(ErrorsIgnored { read: list(at(0))?, write: list(at(1))?, verify: list(at(2))? })
 }
 
-/// The figure that must become steady.
+/// The quantity that must become steady.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteadyFigure {
     /// Ops per second.
     Iops,
     /// Bytes per second.
     Bandwidth,
-    /// Total latency.
     Latency,
 }
 
-/// How steadiness is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SteadyTest {
-    /// By the largest deviation from the mean.
+    /// Largest deviation from the mean.
     Deviation,
-    /// By the slope of a straight line through the window.
+    /// Slope of a straight line fitted to the window.
     Slope,
 }
 
-/// How far it may be off.
+/// The limit of a deviation or slope.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SteadyLimit {
     /// Percentage of the mean.
     Percent(f64),
     /// Ops per second.
     Iops(f64),
-    /// Bytes per second.
     BytesPerSecond(u64),
-    /// Time.
     Time(Nanos),
 }
 
-/// When a job is steady.
+/// A steady-state criterion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyCriterion {
-    /// The figure.
     pub figure: SteadyFigure,
-    /// How it is judged.
     pub test: SteadyTest,
-    /// How far it may be off.
     pub limit: SteadyLimit,
 }
 
-/// Reads `steadystate`.
 pub fn steady(text: &str, reading: &mut ValueReading<'_>) -> Result<SteadyCriterion, ValueError> {
     const WORDS: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"];
     let (word, limit) = text.split_once(':').unwrap_or((text, ""));

@@ -1,9 +1,9 @@
-//! `rw`: what is done, and in which order of offsets.
+//! `rw`: the kinds of op, and the order of offsets.
 
 use super::number::plain;
 use super::reading::{ValueError, ValueReading};
 
-/// The values of `rw`.
+/// Keywords of `rw`.
 pub const WORDS: &[&str] = &[
     "read",
     "write",
@@ -18,42 +18,32 @@ pub const WORDS: &[&str] = &[
     "randtrimwrite",
 ];
 
-/// Which ops a job does.
+/// Kinds of op that a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ops {
-    /// Reads.
     Read,
-    /// Writes.
     Write,
-    /// Trims.
     Trim,
-    /// Reads and writes.
     ReadWrite,
     /// A trim of each block, then a write to it.
     TrimWrite,
 }
 
-/// Whether offsets follow each other.
+/// The order of offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessOrder {
-    /// One after another; after each op skip this many bytes, backwards where negative.
-    Sequential {
-        /// Bytes skipped.
-        skip_bytes: i64,
-    },
-    /// At random; draw a new offset only every N ops.
+    /// Sequential, skipping `skip_bytes` after each op; backwards if negative.
+    Sequential { skip_bytes: i64 },
+    /// Random, with a new offset every `ops_per_draw` ops.
     Random {
-        /// Ops for one draw, 1 or more.
+        /// At least 1.
         ops_per_draw: u32,
     },
 }
 
-/// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobDirection {
-    /// Which ops.
     pub ops: Ops,
-    /// Where.
     pub order: AccessOrder,
 }
 
@@ -63,7 +53,7 @@ impl Default for JobDirection {
     }
 }
 
-/// Reads `randread:8` or `write:4k`.
+/// Parses `randread:8` or `write:4k`.
 pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<JobDirection, ValueError> {
     let (word, postfix) = match text.split_once(':') {
         Some((word, postfix)) => (word, Some(postfix.trim())),

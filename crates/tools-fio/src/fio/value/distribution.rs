@@ -1,4 +1,4 @@
-//! How random choices spread: `random_distribution` and `file_service_type`.
+//! Distributions of random choices: `random_distribution` and `file_service_type`.
 
 use super::number::plain;
 use super::reading::{Compat, ValueError, ValueReading};
@@ -6,52 +6,48 @@ use super::shapes::PerDirection;
 use super::split::{directions, percent};
 use plumb_workload::blocks::fio::{Curve, FileChoice};
 
-/// The values of `random_distribution`.
+/// Keywords of `random_distribution`.
 pub const WORDS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
 
-/// The values of `file_service_type`.
+/// Keywords of `file_service_type`.
 pub(crate) const FILE_SERVICE: &[&str] = &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"];
 
-/// fio's exponent of `zipf` if none is given.
+/// fio's default exponent of `zipf`.
 const ZIPF_THETA: f64 = 1.1;
-/// fio's power of `pareto` if none is given.
+/// fio's default power of `pareto`.
 const PARETO_H: f64 = 0.2;
-/// Zones of a `zoned` distribution.
+/// Maximum number of zones in a `zoned` distribution.
 const MOST_ZONES: usize = 256;
-/// Offsets of a `sequence` distribution.
+/// Maximum number of offsets in a `sequence` distribution.
 const MOST_STEPS: usize = 64;
 
-/// A part of the file, and how many of the ops go to it.
+/// A part of the file, and its share of the ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileZone<T> {
     /// Percentage of the ops.
     pub access_percent: u8,
-    /// How large it is.
     pub size: T,
 }
 
-/// How random offsets spread over the file.
+/// The distribution of random offsets over the file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum RandomDistribution {
-    /// Evenly.
     #[default]
     Uniform,
-    /// Along a curve; its peak is at this share of the file, and is scattered all over it if absent.
+    /// A curve with its peak at `center`; without one, hot blocks are scattered all over the file.
     Curved {
-        /// The curve.
         curve: Curve,
-        /// 0 is the start of the file, 1 its end.
+        /// From 0, the start of the file, to 1, its end.
         center: Option<f64>,
     },
-    /// In zones, each a share of the file in percent.
+    /// Zones with sizes in percent of the file.
     Zoned(PerDirection<Vec<FileZone<u8>>>),
-    /// In zones, each of this many bytes.
+    /// Zones with sizes in bytes.
     ZonedBytes(PerDirection<Vec<FileZone<u64>>>),
-    /// These blocks, one after another, again and again.
+    /// These block numbers in order, repeated.
     Sequence(Vec<u64>),
 }
 
-/// Reads `random_distribution`.
 pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<RandomDistribution, ValueError> {
     let (word, rest) = text.split_once(':').unwrap_or((text, ""));
     match word.split(',').next().unwrap_or(word) {
@@ -81,7 +77,6 @@ pub fn read(text: &str, reading: &mut ValueReading<'_>) -> Result<RandomDistribu
     }
 }
 
-/// Reads `file_service_type`.
 pub(crate) fn file_service(text: &str) -> Result<FileChoice, ValueError> {
     let (word, rest) = text.split_once(':').unwrap_or((text, ""));
     let ops = || match rest.trim() {
@@ -102,7 +97,7 @@ pub(crate) fn file_service(text: &str) -> Result<FileChoice, ValueError> {
     }
 }
 
-/// A curve with its parameter and the place of its peak; `None` if the word names none.
+/// Parses a curve with its parameter and the position of its peak. Returns `None` if `word` is not a curve.
 fn curve(word: &str, rest: &str, compat: Compat) -> Result<Option<(Curve, Option<f64>)>, ValueError> {
     if !matches!(word, "zipf" | "pareto" | "normal") {
         return Ok(None);
@@ -117,7 +112,7 @@ fn curve(word: &str, rest: &str, compat: Compat) -> Result<Option<(Curve, Option
     let center = match center.trim() {
         "" => None,
         center => match float(center)? {
-            // fio's own mark for "no centre".
+            // fio's marker for "no centre".
             -1.0 if compat == Compat::Strict => None,
             center if (0.0..=1.0).contains(&center) => Some(center),
             center => return outside(center, "0 to 1 (the centre)"),
@@ -147,7 +142,7 @@ fn float(text: &str) -> Result<f64, ValueError> {
     }
 }
 
-/// Reads `60/10:40/90`, for each direction.
+/// Parses `60/10:40/90` for each direction.
 fn zones<T: Copy, U>(
     text: &str,
     example: &str,
@@ -179,14 +174,14 @@ fn zones<T: Copy, U>(
     Ok(PerDirection { read: one(texts.read)?, write: one(texts.write)?, trim: one(texts.trim)? })
 }
 
-/// Zones without a size share what the others leave.
+/// Divides the remaining size among zones without a size.
 fn fill_sizes(zones: Vec<FileZone<Option<u8>>>) -> Result<Vec<FileZone<u8>>, ValueError> {
-    let said: u32 = zones.iter().filter_map(|zone| zone.size).map(u32::from).sum();
-    if said > 100 {
-        return Err(ValueError::grammar(format!("the zones add up to {said} % of the file, more than 100 %")));
+    let sum: u32 = zones.iter().filter_map(|zone| zone.size).map(u32::from).sum();
+    if sum > 100 {
+        return Err(ValueError::grammar(format!("the zones add up to {sum} % of the file, more than 100 %")));
     }
     let open = zones.iter().filter(|zone| zone.size.is_none()).count() as u32;
-    let each = (100 - said).checked_div(open).unwrap_or(0) as u8;
+    let each = (100 - sum).checked_div(open).unwrap_or(0) as u8;
     Ok(zones
         .into_iter()
         .map(|zone| FileZone { access_percent: zone.access_percent, size: zone.size.unwrap_or(each) })

@@ -1,44 +1,37 @@
-//! What kind of value an option takes.
+//! Kinds of option values.
 
 pub use super::shape::{ANY, Bare, Bounds, Slots, at_least, at_most, between};
 
-/// What kind of value an option takes.
+/// The kind of value that an option takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
-    /// A whole number of 32 bits; suffixes as of bytes are understood.
+    /// A 32-bit integer, with optional byte suffixes.
     Whole(Slots, Bounds),
-    /// A whole number of 64 bits, most often bytes.
+    /// A 64-bit integer, usually bytes.
     Wide(Slots, Bounds),
-    /// A length of time.
     Time(Slots, Bare),
-    /// Bytes, percent of a file, or zones.
+    /// Bytes, percentage of a file, or number of zones.
     Region,
-    /// `0` or `1`.
+    /// `0` for off or `1` for on.
     Switch,
     /// Present or absent; `0` turns it off again.
     Flag,
-    /// Any text.
     Text,
-    /// Texts between colons; `\:` is a colon inside one.
+    /// Colon-separated names; `\:` is a colon inside a name.
     Names,
-    /// One of these values.
     Choice(&'static [&'static str]),
-    /// Some of these values, separated by commas.
+    /// A comma-separated list of these keywords.
     Choices(&'static [&'static str]),
-    /// Numbers between colons.
     Floats {
-        /// At most this many.
         most: usize,
-        /// The smallest and the largest allowed.
+        /// Minimum and maximum.
         bounds: Option<(f64, f64)>,
     },
     /// Ranges of bytes, for reads, writes and trims.
     Ranges,
-    /// A special syntax.
     Special(Special),
 }
 
-/// The small languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Special {
     /// `randread:8`.
@@ -63,14 +56,14 @@ pub enum Special {
     FileService,
     /// `mmap:/path`.
     Memory,
-    /// A prefix, or nothing for the job's name.
+    /// A prefix; without one, the job's name.
     LogName,
     /// `4k/10/1/0:64k/90`.
     PrioritySplit,
 }
 
 impl Kind {
-    /// A short description, for help.
+    /// Returns a short description for the help.
     pub fn words(&self) -> &'static str {
         match self {
             Kind::Whole(Slots::One, _) => "a whole number",
@@ -96,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// The allowed values, if there is a fixed list.
+    /// Returns the allowed values, if there is a fixed list.
     pub fn choices(&self) -> &'static [&'static str] {
         match self {
             Kind::Choice(words) | Kind::Choices(words) => words,

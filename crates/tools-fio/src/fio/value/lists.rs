@@ -1,14 +1,14 @@
-//! Lists: file names, CPUs, NUMA nodes, figures.
+//! Lists of file names, CPUs, NUMA nodes and decimals.
 
 use super::reading::ValueError;
 
-/// The highest number of a CPU or node that is believed.
+/// Highest accepted number of a CPU or node.
 const MOST_CPUS: u32 = 16_384;
 
-/// What makes the name of a simulated device of `sim`.
+/// Suffixes that mark the name of a simulated device of `sim`.
 const MODELS: [&str; 4] = [":hdd", ":ssd", ":nvme", ":ram"];
 
-/// Names between colons; `\:` is a colon inside a name, and so is that of a simulated device.
+/// Splits colon-separated names. `\:` is a colon inside a name, and so is the colon of a simulated device.
 pub fn names(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut characters = text.char_indices().peekable();
@@ -30,7 +30,7 @@ pub fn names(text: &str) -> Vec<String> {
     names
 }
 
-/// Numbers and ranges of them: `0,5,8-15`. Each once, in order.
+/// Parses numbers and ranges: `0,5,8-15`. Each appears once, in order.
 pub fn cpus(text: &str) -> Result<Vec<u32>, ValueError> {
     let number = |text: &str| match text.trim().parse::<u32>() {
         Ok(number) if number < MOST_CPUS => Ok(number),
@@ -58,23 +58,19 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ValueError> {
     Ok(cpus)
 }
 
-/// Which NUMA node buffers come from.
+/// The NUMA nodes that buffers are allocated on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum NumaPolicy {
-    /// As the system does.
     #[default]
     Default,
-    /// Where the worker runs.
     Local,
     /// This node, as long as it has room.
     Prefer(u32),
-    /// Only these nodes.
     Bind(Vec<u32>),
-    /// These nodes in turn; all if none is given.
+    /// These nodes in turn; all if the list is empty.
     Interleave(Vec<u32>),
 }
 
-/// Reads `numa_mem_policy`.
 pub fn numa_policy(text: &str) -> Result<NumaPolicy, ValueError> {
     const WORDS: &[&str] = &["default", "prefer", "bind", "interleave", "local"];
     let (word, nodes) = match text.split_once(':') {
@@ -84,7 +80,7 @@ pub fn numa_policy(text: &str) -> Result<NumaPolicy, ValueError> {
     match (word, nodes) {
         ("default", None) => Ok(NumaPolicy::Default),
         ("local", None) => Ok(NumaPolicy::Local),
-        ("default" | "local", Some(_)) => Err(ValueError::grammar(format!("`{word}` takes no nodes"))),
+        ("default" | "local", Some(_)) => Err(ValueError::grammar(format!("`{word}` does not take nodes"))),
         ("prefer", Some(node)) => match cpus(node)?.as_slice() {
             [node] => Ok(NumaPolicy::Prefer(*node)),
             _ => Err(ValueError::grammar("`prefer` takes one node")),
@@ -97,7 +93,6 @@ pub fn numa_policy(text: &str) -> Result<NumaPolicy, ValueError> {
     }
 }
 
-/// Figures between colons.
 pub fn floats(text: &str, most: usize, bounds: Option<(f64, f64)>) -> Result<Vec<f64>, ValueError> {
     let mut figures = Vec::new();
     for part in text.split(':').map(str::trim) {

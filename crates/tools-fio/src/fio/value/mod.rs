@@ -1,4 +1,4 @@
-//! The meaning of an option's text.
+//! Parses the text of options into values.
 
 pub mod arithmetic;
 pub mod choice;
@@ -24,7 +24,7 @@ pub use reading::{Compat, Doubt, ValueError, ValueReading};
 pub use setter::{Each, EachRange, EachUnlessZero, Map, Maybe, Pair, Setter, UnlessZero, ValueOf};
 pub use shapes::{Between, FileRegion, PerDirection, ReadWrite};
 
-/// `0`, `1`, or nothing, which is 1.
+/// Parses `0` or `1`; no text means 1.
 fn switch(text: Option<&str>, most: u32) -> Result<bool, ValueError> {
     let Some(text) = text else { return Ok(true) };
     let text = text.trim();

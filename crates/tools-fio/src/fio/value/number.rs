@@ -1,4 +1,4 @@
-//! Numbers, bytes and times, as fio reads them and as they were meant.
+//! Parses numbers, bytes and times, both as fio does and as the user meant.
 
 use super::arithmetic::{Flavour, Letter, evaluate};
 use super::reading::{Compat, ValueError, ValueReading};
@@ -6,7 +6,7 @@ use super::shape::{Bare, Bounds};
 use plumb_workload::Nanos;
 use std::fmt;
 
-/// A number of bytes or ops, or percent.
+/// A number of bytes or ops, or a percentage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Amount {
     Plain(i128),
@@ -22,21 +22,21 @@ impl fmt::Display for Amount {
     }
 }
 
-/// A number with a suffix as of bytes.
+/// Parses a number with an optional byte suffix.
 pub(super) fn amount(text: &str, reading: &mut ValueReading<'_>) -> Result<Amount, ValueError> {
     let fio = fio_amount(text, reading.kb_base);
     let meant = meant_amount(text, reading.kb_base);
     choose(text, fio, meant, reading, Amount::to_string)
 }
 
-/// A length of time in nanoseconds.
+/// Parses a length of time into nanoseconds.
 pub(super) fn nanos(text: &str, bare: Bare, reading: &mut ValueReading<'_>) -> Result<i128, ValueError> {
     let fio = fio_micros(text, bare).map(|micros| i128::from(micros) * 1_000);
     let meant = meant_nanos(text, bare);
     choose(text, fio, meant, reading, |&nanos| shown_time(nanos))
 }
 
-/// Takes one of the two readings, and notes a doubt where they differ.
+/// Returns one of the two readings, and records a doubt if they differ.
 fn choose<T: PartialEq>(
     text: &str,
     fio: Option<T>,
@@ -73,7 +73,7 @@ fn shown_time(nanos: i128) -> String {
     }
 }
 
-/// C's `strtoll`: blanks, a sign, digits. `None` if there is no digit, or too many.
+/// Parses an integer like C's `strtoll`: blanks, a sign, digits. Returns `None` without digits or on overflow.
 fn leading_integer(text: &str) -> Option<i64> {
     let hex = text.contains("0x") || text.contains("0X");
     let trimmed = text.trim_start();
@@ -92,7 +92,7 @@ fn leading_integer(text: &str) -> Option<i64> {
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
-/// What fio takes for the suffix: whatever follows the leading digits, where it begins with a letter or `%`.
+/// Returns fio's idea of the suffix: everything after the leading digits, if it begins with a letter or `%`.
 fn fio_suffix(text: &str) -> Option<&str> {
     if text.len() < 2 {
         return None;
@@ -120,7 +120,7 @@ fn fio_amount(text: &str, kb_base: u64) -> Option<Amount> {
     if suffix.starts_with('%') {
         return Some(Amount::Percent(i128::from(value)));
     }
-    // fio has the two families of units the wrong way round: with a base of 1024, kib is 1000.
+    // fio swaps the two families of units: with a base of 1024, kib is 1000.
     let other_base = if kb_base == 1_000 { 1_024 } else { 1_000 };
     let power = suffix.chars().next().and_then(power);
     let base = if suffix.get(1..3) == Some("ib") { other_base } else { kb_base as i64 };
@@ -219,7 +219,7 @@ fn meant_nanos(text: &str, bare: Bare) -> Option<i128> {
     }
 }
 
-/// A decimal number, exactly.
+/// An exact decimal number.
 #[derive(Debug, Clone, Copy)]
 struct Decimal {
     digits: i128,
@@ -227,7 +227,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The number that a text begins with, and what follows it.
+    /// Splits a text into its leading number and the rest.
     fn split(text: &str) -> Option<(Decimal, &str)> {
         let (sign, unsigned) = match text.strip_prefix('-') {
             Some(rest) => (-1, rest),
@@ -256,13 +256,13 @@ impl Decimal {
         Some((Decimal { digits: sign * digits, scale }, rest))
     }
 
-    /// Times a unit, rounded down.
+    /// Multiplies by a unit, rounding down.
     fn times(self, unit: i128) -> Option<i128> {
         Some(self.digits.checked_mul(unit)? / self.scale)
     }
 }
 
-/// A number of 64 bits without a sign; fio lets a negative one wrap.
+/// Converts to an unsigned 64-bit number. fio lets a negative one wrap.
 pub(super) fn wide(value: i128, compat: Compat) -> Result<u64, ValueError> {
     match (u64::try_from(value), compat) {
         (Ok(value), _) => Ok(value),
@@ -273,7 +273,7 @@ pub(super) fn wide(value: i128, compat: Compat) -> Result<u64, ValueError> {
     }
 }
 
-/// A number of 64 bits, without percent.
+/// Parses an unsigned 64-bit number; percentages are not allowed.
 pub(crate) fn plain(text: &str, reading: &mut ValueReading<'_>) -> Result<u64, ValueError> {
     if text.ends_with('z') {
         return Err(ValueError::grammar("a number of zones is not allowed here"));
@@ -286,7 +286,7 @@ pub(crate) fn plain(text: &str, reading: &mut ValueReading<'_>) -> Result<u64, V
 
 /// Checks a number against its bounds.
 pub(super) fn within(value: i128, bounds: Bounds) -> Result<i128, ValueError> {
-    // An upper bound alone belongs to a number without a sign.
+    // An upper bound alone implies an unsigned number.
     let low = bounds.least.or(bounds.most.map(|_| 0)).map(i128::from);
     let high = bounds.most.map(i128::from);
     if low.is_some_and(|low| value < low) || high.is_some_and(|high| value > high) {
@@ -301,7 +301,6 @@ pub(super) fn within(value: i128, bounds: Bounds) -> Result<i128, ValueError> {
     Ok(value)
 }
 
-/// One length of time.
 pub(crate) fn time(text: &str, bare: Bare, reading: &mut ValueReading<'_>) -> Result<Nanos, ValueError> {
     let value = nanos(text, bare, reading)?;
     let bounds = || format!("0 to {} ns", u64::MAX);

@@ -1,22 +1,20 @@
-//! Contents: `verify_pattern` and `buffer_pattern`.
+//! Buffer contents: `verify_pattern` and `buffer_pattern`.
 //!
-//! Pieces one after another: a string in double quotes, a number in decimal or hexadecimal, the content of a file named in
-//! single quotes, and `%o`, the offset of the block.
+//! A pattern is a sequence of pieces: a string in double quotes, a decimal or hexadecimal number, the content of a file
+//! named in single quotes, and `%o`, the offset of the block.
 
 use super::reading::ValueError;
 
 /// A piece of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// These bytes.
     Bytes(Vec<u8>),
     /// The content of this file.
     File(String),
-    /// The offset of the block, 8 bytes with the least significant first.
+    /// The offset of the block: 8 bytes, little-endian.
     Offset,
 }
 
-/// Reads a pattern.
 pub fn read(text: &str) -> Result<Vec<Piece>, ValueError> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut rest = text.trim();
@@ -59,7 +57,7 @@ fn piece(text: &str) -> Result<(Piece, &str), ValueError> {
         None => (false, text),
     };
     let mut end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    // A hexadecimal number may follow at once: `-120xff` is -12 and 0xff.
+    // A hexadecimal number may follow directly: `-120xff` is -12 and 0xff.
     if end > 1 && digits[..end].ends_with('0') && digits[end..].starts_with(['x', 'X']) {
         end -= 1;
     }
@@ -67,7 +65,7 @@ fn piece(text: &str) -> Result<(Piece, &str), ValueError> {
         || ValueError::grammar(format!("`{text}` is not a quoted string, a number, a file in single quotes or %o"));
     let magnitude: i64 = digits[..end].parse().map_err(|_| refused())?;
     let value = if negative { -magnitude } else { magnitude };
-    // An int of C, without the zero bytes at its end; at least one byte.
+    // A C int without trailing zero bytes; at least one byte.
     let value = i32::try_from(value).or_else(|_| u32::try_from(value).map(|value| value as i32));
     let mut bytes = value.map_err(|_| refused())?.to_le_bytes().to_vec();
     while bytes.len() > 1 && bytes.last() == Some(&0) {
@@ -76,7 +74,7 @@ fn piece(text: &str) -> Result<(Piece, &str), ValueError> {
     Ok((Piece::Bytes(bytes), &digits[end..]))
 }
 
-/// Two digits a byte, in the order written; an odd first digit is a byte of its own.
+/// Parses two digits per byte, in the written order. The first digit of an odd number is a byte of its own.
 fn hex_bytes(digits: &str) -> Vec<u8> {
     let nibbles: Vec<u8> = digits.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
     let (odd, pairs) = nibbles.split_at(nibbles.len() % 2);

@@ -1,25 +1,24 @@
-//! How values are read, and the errors in them.
+//! Modes of parsing values, and errors.
 
-/// Whose reading applies where fio silently misreads a value, or prints something wrong or misleading.
+/// The treatment of values that fio silently misreads, and of numbers that fio prints wrongly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compat {
-    /// The intended meaning, with a warning. Output has fio's layout but correct values: no percentile is outside the
-    /// minimum and maximum, a separator in a name does not shift the fields after it, and zeros that were not measured
-    /// are named.
+    /// The intended meaning, with a warning. Output has fio's layout but correct values: no percentile is
+    /// outside the minimum and maximum, a separator in a name does not shift the fields after it, and
+    /// zeros that were not measured are named.
     #[default]
     Meant,
     /// fio's reading, without a warning, and its output byte for byte.
     Strict,
 }
 
-/// Settings for reading values, and the doubts found.
+/// Settings for parsing values, and the doubts found.
 #[derive(Debug)]
 pub struct ValueReading<'a> {
-    /// Whose reading holds.
     pub compat: Compat,
-    /// What `k` is: 1024 or 1000.
+    /// Value of `k`: 1024 or 1000.
     pub kb_base: u64,
-    /// Where the two readings differed.
+    /// Values for which the two readings differ.
     pub doubts: &'a mut Vec<Doubt>,
 }
 
@@ -29,54 +28,32 @@ impl ValueReading<'_> {
     }
 }
 
-/// A value that fio reads differently from what was meant.
+/// A value that fio reads differently from its intended meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
-    /// The text.
     pub written: String,
-    /// What it is taken for.
+    /// Plumb's interpretation.
     pub here: String,
-    /// What fio does: `reads 5 µs`.
+    /// fio's interpretation: `reads 5 µs`.
     pub fio: String,
 }
 
-/// Why a value is invalid.
+/// An error in a value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ValueError {
-    /// Nothing is there.
     #[error("a value is required")]
     Missing,
-    /// Not a number.
     #[error("`{text}` is not a number")]
-    NotANumber {
-        /// The text.
-        text: String,
-    },
-    /// It is outside its bounds.
+    NotANumber { text: String },
+    /// A number outside its bounds.
     #[error("{value} is outside {bounds}")]
-    OutOfBounds {
-        /// The value.
-        value: String,
-        /// What is allowed.
-        bounds: String,
-    },
-    /// Not in the list.
+    OutOfBounds { value: String, bounds: String },
     #[error("`{text}` is not one of {allowed}{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
-    NotAChoice {
-        /// The text.
-        text: String,
-        /// The allowed values.
-        allowed: String,
-        /// The closest match.
-        nearest: Option<&'static str>,
-    },
-    /// There are too many of them.
+    NotAChoice { text: String, allowed: String, nearest: Option<&'static str> },
+    /// Too many values.
     #[error("at most {most} are allowed")]
-    TooMany {
-        /// The maximum.
-        most: usize,
-    },
-    /// It does not follow its grammar.
+    TooMany { most: usize },
+    /// A syntax error.
     #[error("{0}")]
     Grammar(String),
 }

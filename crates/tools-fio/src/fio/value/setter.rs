@@ -1,36 +1,33 @@
-//! Sets the field of an option to its value: a later value replaces an earlier one, unless the types here say otherwise.
+//! Setters, which store parsed values in the fields of a job. A later value replaces an earlier
+//! one, unless the types here say otherwise.
 
 use super::slots::Scalar;
 use super::syntax::{Choice, Floats, OneOf, Plain, Range, SomeOf, Syntax, ThreeRanges, ThreeSlots, TwoSlots, Word};
 use super::{Between, PerDirection, ReadWrite};
 
-/// The value that a [`Setter`] reads.
+/// The value that a [`Setter`] parses.
 pub type ValueOf<S> = <<S as Setter>::Syntax as Syntax>::Value;
 
 /// Sets a field to the value of an option.
 pub trait Setter: Copy + Send + Sync + 'static {
-    /// The syntax of the option.
     type Syntax: Syntax;
-    /// The type of the field.
     type Field: 'static;
 
-    /// The syntax of the option.
     fn syntax(&self) -> Self::Syntax;
 
-    /// The field if nothing is said and the table names no default.
-    fn unsaid(&self) -> Self::Field;
+    /// Returns the field's value if neither the job nor the table gives one.
+    fn fallback(&self) -> Self::Field;
 
-    /// Sets the field.
     fn set(&self, field: &mut Self::Field, value: ValueOf<Self>);
 }
 
-/// A syntax whose value is the field itself.
-pub(crate) trait Unsaid: Syntax {
-    /// The value if nothing is said and the table names no default.
-    fn unsaid(&self) -> Self::Value;
+/// A syntax whose value is stored as it is.
+pub(crate) trait HasFallback: Syntax {
+    /// Returns the value if neither the job nor the table gives one.
+    fn fallback(&self) -> Self::Value;
 }
 
-impl<S: Unsaid> Setter for S {
+impl<S: HasFallback> Setter for S {
     type Syntax = S;
     type Field = S::Value;
 
@@ -38,8 +35,8 @@ impl<S: Unsaid> Setter for S {
         *self
     }
 
-    fn unsaid(&self) -> S::Value {
-        Unsaid::unsaid(self)
+    fn fallback(&self) -> S::Value {
+        HasFallback::fallback(self)
     }
 
     fn set(&self, field: &mut S::Value, value: S::Value) {
@@ -47,49 +44,49 @@ impl<S: Unsaid> Setter for S {
     }
 }
 
-impl<S: Scalar> Unsaid for S {
-    fn unsaid(&self) -> S::Value {
+impl<S: Scalar> HasFallback for S {
+    fn fallback(&self) -> S::Value {
         S::Value::default()
     }
 }
 
-impl<S: Scalar> Unsaid for Range<S> {
-    fn unsaid(&self) -> Between<S::Value> {
+impl<S: Scalar> HasFallback for Range<S> {
+    fn fallback(&self) -> Between<S::Value> {
         Between { low: S::Value::default(), high: S::Value::default() }
     }
 }
 
-impl Unsaid for Floats {
-    fn unsaid(&self) -> Vec<f64> {
+impl HasFallback for Floats {
+    fn fallback(&self) -> Vec<f64> {
         Vec::new()
     }
 }
 
-impl Unsaid for OneOf {
-    fn unsaid(&self) -> &'static str {
+impl HasFallback for OneOf {
+    fn fallback(&self) -> &'static str {
         self.0.first().copied().unwrap_or_default()
     }
 }
 
-impl Unsaid for SomeOf {
-    fn unsaid(&self) -> Vec<&'static str> {
+impl HasFallback for SomeOf {
+    fn fallback(&self) -> Vec<&'static str> {
         Vec::new()
     }
 }
 
-impl<W: Word> Unsaid for Choice<W> {
-    fn unsaid(&self) -> W {
+impl<W: Word> HasFallback for Choice<W> {
+    fn fallback(&self) -> W {
         W::FIRST
     }
 }
 
-impl<T: Clone + Default + Send + Sync + 'static> Unsaid for Plain<T> {
-    fn unsaid(&self) -> T {
+impl<T: Clone + Default + Send + Sync + 'static> HasFallback for Plain<T> {
+    fn fallback(&self) -> T {
         T::default()
     }
 }
 
-/// `None` until it is said.
+/// `None` until the option is given.
 #[derive(Clone, Copy)]
 pub struct Maybe<S>(pub S);
 
@@ -101,7 +98,7 @@ impl<S: Syntax> Setter for Maybe<S> {
         self.0
     }
 
-    fn unsaid(&self) -> Option<S::Value> {
+    fn fallback(&self) -> Option<S::Value> {
         None
     }
 
@@ -110,7 +107,7 @@ impl<S: Syntax> Setter for Maybe<S> {
     }
 }
 
-/// `None` at 0, which means nothing.
+/// `None` until the option is given; 0 means `None`.
 #[derive(Clone, Copy)]
 pub struct UnlessZero<S>(pub S);
 
@@ -122,7 +119,7 @@ impl<S: Syntax<Value: Default + PartialEq>> Setter for UnlessZero<S> {
         self.0
     }
 
-    fn unsaid(&self) -> Option<S::Value> {
+    fn fallback(&self) -> Option<S::Value> {
         None
     }
 
@@ -135,7 +132,7 @@ fn unless_zero<T: Default + PartialEq>(value: T) -> Option<T> {
     Some(value).filter(|value| *value != T::default())
 }
 
-/// Something that follows from the value.
+/// Stores the result of a function of the value.
 pub struct Map<S: Syntax, T>(pub S, pub fn(S::Value) -> T);
 
 impl<S: Syntax, T> Clone for Map<S, T> {
@@ -146,7 +143,7 @@ impl<S: Syntax, T> Clone for Map<S, T> {
 
 impl<S: Syntax, T> Copy for Map<S, T> {}
 
-impl<S: Unsaid, T: 'static> Setter for Map<S, T> {
+impl<S: HasFallback, T: 'static> Setter for Map<S, T> {
     type Syntax = S;
     type Field = T;
 
@@ -154,8 +151,8 @@ impl<S: Unsaid, T: 'static> Setter for Map<S, T> {
         self.0
     }
 
-    fn unsaid(&self) -> T {
-        (self.1)(Unsaid::unsaid(&self.0))
+    fn fallback(&self) -> T {
+        (self.1)(HasFallback::fallback(&self.0))
     }
 
     fn set(&self, field: &mut T, value: S::Value) {
@@ -163,7 +160,7 @@ impl<S: Unsaid, T: 'static> Setter for Map<S, T> {
     }
 }
 
-/// Values for reads, writes and trims; slots that a text leaves open keep what they have.
+/// Values for reads, writes and trims; slots that a text leaves open keep their value.
 #[derive(Clone, Copy)]
 pub struct Each<S>(pub S);
 
@@ -175,7 +172,7 @@ impl<S: Scalar> Setter for Each<S> {
         ThreeSlots(self.0)
     }
 
-    fn unsaid(&self) -> PerDirection<S::Value> {
+    fn fallback(&self) -> PerDirection<S::Value> {
         PerDirection::default()
     }
 
@@ -184,7 +181,7 @@ impl<S: Scalar> Setter for Each<S> {
     }
 }
 
-/// The same; a slot is `None` until it is said, and at 0, which means nothing.
+/// Like [`Each`]; a slot is `None` until it is given, and 0 means `None`.
 #[derive(Clone, Copy)]
 pub struct EachUnlessZero<S>(pub S);
 
@@ -196,7 +193,7 @@ impl<S: Scalar> Setter for EachUnlessZero<S> {
         ThreeSlots(self.0)
     }
 
-    fn unsaid(&self) -> PerDirection<Option<S::Value>> {
+    fn fallback(&self) -> PerDirection<Option<S::Value>> {
         PerDirection::default()
     }
 
@@ -205,7 +202,7 @@ impl<S: Scalar> Setter for EachUnlessZero<S> {
     }
 }
 
-/// Ranges of bytes for reads, writes and trims; slots that a text leaves open keep what they have.
+/// Ranges of bytes for reads, writes and trims; slots that a text leaves open keep their value.
 #[derive(Clone, Copy)]
 pub struct EachRange;
 
@@ -217,7 +214,7 @@ impl Setter for EachRange {
         ThreeRanges
     }
 
-    fn unsaid(&self) -> PerDirection<Option<Between<u64>>> {
+    fn fallback(&self) -> PerDirection<Option<Between<u64>>> {
         PerDirection::default()
     }
 
@@ -226,7 +223,7 @@ impl Setter for EachRange {
     }
 }
 
-/// A value for reads and one for writes; a slot that a text leaves open keeps what it has.
+/// A value for reads and one for writes; a slot that a text leaves open keeps its value.
 #[derive(Clone, Copy)]
 pub struct Pair<S>(pub S);
 
@@ -238,7 +235,7 @@ impl<S: Scalar> Setter for Pair<S> {
         TwoSlots(self.0)
     }
 
-    fn unsaid(&self) -> ReadWrite<Option<S::Value>> {
+    fn fallback(&self) -> ReadWrite<Option<S::Value>> {
         ReadWrite::default()
     }
 

@@ -1,7 +1,7 @@
 //! Values for reads, writes and trims: `4k,8k,16k`.
 //!
-//! The last value applies to the remaining slots, unless a comma ends the text; an empty one keeps the default. Without
-//! commas, a colon or a dash also separates values.
+//! The last value applies to the remaining slots, unless a comma ends the text. An empty slot keeps the default.
+//! Without commas, a colon or a dash also separates values.
 
 use super::kind::Kind;
 use super::number::{Amount, amount, plain, within};
@@ -9,22 +9,20 @@ use super::reading::{Compat, Doubt, ValueError, ValueReading};
 use super::shape::{Bounds, Slots};
 use super::shapes::{Between, PerDirection};
 
-/// A value that stands alone, in a range, or in a slot for reads, writes or trims.
+/// A value that can stand alone, in a range, or in a slot for reads, writes or trims.
 pub trait Scalar: Copy + Send + Sync + 'static {
-    /// The value of one text.
     type Value: Copy + Default + PartialEq + Send + Sync + 'static;
 
-    /// The kind of value, for help.
+    /// Returns the kind of value, for the help.
     fn kind(&self, slots: Slots) -> Kind;
 
-    /// Reads one value; the text has no space around it.
+    /// Parses one value; the text has no surrounding space.
     fn one(&self, text: &str, reading: &mut ValueReading<'_>) -> Result<Self::Value, ValueError>;
 }
 
-/// One slot of three.
 pub(super) type Slot<T> = Option<T>;
 
-/// Parts at commas; with `dashes`, at a colon or a dash where no comma is left.
+/// Splits at commas. With `dashes`, the rest after the last comma is also split at colons or dashes.
 fn parts(text: &str, dashes: bool) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -55,7 +53,7 @@ fn outside_parentheses(text: &str, sign: char, from: usize) -> Option<usize> {
     })
 }
 
-/// Reads up to three values.
+/// Parses up to three values.
 pub(super) fn three<T: Copy>(
     text: &str,
     dashes: bool,
@@ -66,7 +64,7 @@ pub(super) fn three<T: Copy>(
     if parts.iter().all(|part| part.is_empty()) {
         return Err(ValueError::Missing);
     }
-    // fio reads on, and forgets.
+    // fio parses further values and discards them.
     if reading.compat == Compat::Meant && parts.iter().skip(3).any(|part| !part.is_empty()) {
         return Err(ValueError::TooMany { most: 3 });
     }
@@ -84,7 +82,7 @@ pub(super) fn three<T: Copy>(
     Ok(PerDirection { read: slots[0], write: slots[1], trim: slots[2] })
 }
 
-/// Reads one value, or two that a dash parts.
+/// Parses one value, or two separated by a dash.
 pub(super) fn two<T: Copy>(
     text: &str,
     reading: &mut ValueReading<'_>,
@@ -99,14 +97,14 @@ pub(super) fn two<T: Copy>(
     }
 }
 
-/// A whole number of 32 bits, as an `int` or an `unsigned int` of C.
+/// Parses a 32-bit integer, like an `int` or an `unsigned int` of C.
 pub(super) fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) -> Result<i64, ValueError> {
     if text.ends_with('z') {
         return Err(ValueError::grammar("a number of zones is not allowed here"));
     }
     let value = match amount(text, reading)? {
         Amount::Plain(value) => value,
-        // fio reads `50%` as a negative number, which nobody means.
+        // fio reads `50%` as a negative number, which no user means.
         Amount::Percent(percent) if reading.compat == Compat::Meant && bounds.most == Some(100) => {
             let doubt = Doubt {
                 written: text.to_owned(),
@@ -129,7 +127,7 @@ pub(super) fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) 
     within(value, bounds).map(|value| value as i64)
 }
 
-/// Reads up to three ranges of bytes.
+/// Parses up to three ranges of bytes.
 pub(super) fn ranges(
     text: &str,
     reading: &mut ValueReading<'_>,

@@ -4,34 +4,30 @@ use super::number::plain;
 use super::reading::{Compat, ValueError, ValueReading};
 use super::shapes::{PerDirection, ReadWrite};
 
-/// A list may have this many entries.
+/// Maximum number of entries in a list.
 pub(super) const MOST_SHARES: usize = 64;
 
-/// A size, and how often it is drawn.
+/// A size and its probability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitShare {
-    /// Bytes.
     pub bytes: u64,
     /// Percentage of ops.
     pub percent: u8,
 }
 
-/// A class of ops by their size, and the priority that a share of them gets.
+/// A block size, and the priority of a share of its ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriorityShare {
-    /// Bytes.
     pub bytes: u64,
-    /// Percentage of ops of that size; what the others of that size leave if absent.
+    /// Percentage of ops of that size; `None` for an equal part of the remainder.
     pub percent: Option<u8>,
-    /// Priority class; that of `cmdprio_class` if absent.
+    /// Priority class; `None` for that of `cmdprio_class`.
     pub class: Option<u8>,
-    /// Priority within the class.
     pub level: Option<u8>,
-    /// Priority hint.
     pub hint: Option<u16>,
 }
 
-/// Texts for reads, writes and trims: one holds for all, a second for writes and trims.
+/// Splits a text for reads, writes and trims: one part applies to all, a second one to writes and trims.
 pub(super) fn directions(text: &str) -> Result<PerDirection<&str>, ValueError> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     match *parts.as_slice() {
@@ -42,14 +38,14 @@ pub(super) fn directions(text: &str) -> Result<PerDirection<&str>, ValueError> {
     }
 }
 
-/// A number of percent, 0 to 100; fio takes more for 100.
+/// Parses a percentage from 0 to 100; fio reads larger numbers as 100.
 pub(super) fn percent(text: &str, compat: Compat) -> Result<Option<u8>, ValueError> {
     let text = text.trim().trim_end_matches('%').trim_end();
     if text.is_empty() {
         return Ok(None);
     }
     match text.parse::<u64>() {
-        // fio takes none for a share that was left open.
+        // fio treats 0 like a missing share.
         Ok(0) if compat == Compat::Strict => Ok(None),
         Ok(value @ 0..=100) => Ok(Some(value as u8)),
         Ok(_) if compat == Compat::Strict => Ok(Some(100)),
@@ -58,7 +54,6 @@ pub(super) fn percent(text: &str, compat: Compat) -> Result<Option<u8>, ValueErr
     }
 }
 
-/// Reads `bssplit`.
 pub fn shares(text: &str, reading: &mut ValueReading<'_>) -> Result<PerDirection<Vec<SplitShare>>, ValueError> {
     let texts = directions(text)?;
     Ok(PerDirection {
@@ -81,16 +76,15 @@ fn one_list(text: &str, reading: &mut ValueReading<'_>) -> Result<Vec<SplitShare
     if entries.len() > MOST_SHARES {
         return Err(ValueError::TooMany { most: MOST_SHARES });
     }
-    let said: u32 = entries.iter().filter_map(|(_, percent)| *percent).map(u32::from).sum();
+    let sum: u32 = entries.iter().filter_map(|(_, percent)| *percent).map(u32::from).sum();
     let open = entries.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
-    if said > 100 {
-        return Err(ValueError::grammar(format!("the percentages add up to {said} %, more than 100 %")));
+    if sum > 100 {
+        return Err(ValueError::grammar(format!("the percentages add up to {sum} %, more than 100 %")));
     }
-    let each = (100 - said).checked_div(open).unwrap_or(0) as u8;
+    let each = (100 - sum).checked_div(open).unwrap_or(0) as u8;
     Ok(entries.into_iter().map(|(bytes, percent)| SplitShare { bytes, percent: percent.unwrap_or(each) }).collect())
 }
 
-/// Reads `cmdprio_bssplit`.
 pub fn priorities(text: &str, reading: &mut ValueReading<'_>) -> Result<ReadWrite<Vec<PriorityShare>>, ValueError> {
     let (read, write) = text.split_once(',').unwrap_or((text, text));
     Ok(ReadWrite { read: priority_list(read, reading)?, write: priority_list(write, reading)? })

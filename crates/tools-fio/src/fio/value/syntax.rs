@@ -1,4 +1,4 @@
-//! Reads the text of an option: one type for each kind of value.
+//! Parsers for the text of options, one type for each kind of value.
 
 use super::kind::{ANY, Bare, Bounds, Kind, Slots, Special};
 use super::slots::{self, Scalar};
@@ -8,24 +8,23 @@ use plumb_workload::Nanos;
 use plumb_workload::blocks::fio::FileChoice;
 use std::marker::PhantomData;
 
-/// Reads the text of an option.
+/// Parses the text of an option.
 pub trait Syntax: Copy + Send + Sync + 'static {
-    /// The value of a text.
     type Value: Clone + Send + Sync + 'static;
 
-    /// The kind of value, for help.
+    /// Returns the kind of value, for the help.
     fn kind(&self) -> Kind;
 
-    /// Reads a text; `None` if nothing followed the option's name.
+    /// Parses a text; `None` if nothing followed the option's name.
     fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<Self::Value, ValueError>;
 }
 
-/// The text without the space around it; it cannot be empty.
+/// Trims the text and rejects an empty one.
 pub(super) fn required(text: Option<&str>) -> Result<&str, ValueError> {
     text.map(str::trim).filter(|text| !text.is_empty()).ok_or(ValueError::Missing)
 }
 
-/// A signed whole number of 32 bits; suffixes as of bytes are understood.
+/// A signed 32-bit integer, with optional byte suffixes.
 #[derive(Clone, Copy)]
 pub struct Whole(pub Bounds);
 
@@ -41,7 +40,7 @@ impl Scalar for Whole {
     }
 }
 
-/// A whole number of 32 bits; 0 stands for those below.
+/// An unsigned 32-bit integer.
 #[derive(Clone, Copy)]
 pub struct Count(pub Bounds);
 
@@ -57,7 +56,7 @@ impl Scalar for Count {
     }
 }
 
-/// A whole number of 64 bits, most often bytes.
+/// An unsigned 64-bit integer, usually bytes.
 #[derive(Clone, Copy)]
 pub struct Wide(pub Bounds);
 
@@ -74,7 +73,7 @@ impl Scalar for Wide {
     }
 }
 
-/// A length of time; a bare number is in this unit.
+/// A length of time. The parameter is the unit of a bare number.
 #[derive(Clone, Copy)]
 pub struct Time(pub Bare);
 
@@ -102,7 +101,6 @@ impl<S: Scalar> Syntax for S {
     }
 }
 
-/// A power of two.
 #[derive(Clone, Copy)]
 pub(crate) struct PowerOfTwo;
 
@@ -120,7 +118,7 @@ impl Syntax for PowerOfTwo {
     }
 }
 
-/// One value, or two with a dash between them.
+/// One value, or two separated by a dash.
 #[derive(Clone, Copy)]
 pub struct Range<S>(pub S);
 
@@ -169,7 +167,7 @@ impl<S: Scalar> Syntax for ThreeSlots<S> {
     }
 }
 
-/// Ranges of bytes for reads, writes and trims; slots that the text leaves open are `None`.
+/// Byte ranges for reads, writes and trims; slots that the text leaves open are `None`.
 #[derive(Clone, Copy)]
 pub struct ThreeRanges;
 
@@ -185,12 +183,10 @@ impl Syntax for ThreeRanges {
     }
 }
 
-/// Numbers between colons.
 #[derive(Clone, Copy)]
 pub(crate) struct Floats {
-    /// At most this many.
     pub most: usize,
-    /// The smallest and the largest allowed.
+    /// Minimum and maximum.
     pub bounds: Option<(f64, f64)>,
 }
 
@@ -206,7 +202,6 @@ impl Syntax for Floats {
     }
 }
 
-/// One of these words.
 #[derive(Clone, Copy)]
 pub(crate) struct OneOf(pub &'static [&'static str]);
 
@@ -222,7 +217,7 @@ impl Syntax for OneOf {
     }
 }
 
-/// Some of these words, separated by commas.
+/// A comma-separated list of these keywords.
 #[derive(Clone, Copy)]
 pub(crate) struct SomeOf(pub &'static [&'static str]);
 
@@ -238,23 +233,23 @@ impl Syntax for SomeOf {
     }
 }
 
-/// An enum whose variants are the words of an option. The first word holds if nothing is said and the table names no
-/// default.
+/// An enum whose variants are the keywords of an option. Without a default in the
+/// table, the first keyword is the default.
 pub trait Word: Clone + Send + Sync + 'static {
-    /// The words, for help.
+    /// Keywords for the help.
     const WORDS: &[&str];
 
-    /// The value of the first word.
+    /// The variant of the first keyword.
     const FIRST: Self;
 
-    /// The value of a word.
+    /// Returns the variant of a keyword.
     fn of(word: &str) -> Option<Self>;
 }
 
-/// One of the words of an enum.
+/// A keyword of an enum.
 pub struct Choice<W>(PhantomData<fn() -> W>);
 
-/// One of the words of an enum.
+/// Returns the syntax for the keywords of an enum.
 pub const fn choice<W: Word>() -> Choice<W> {
     Choice(PhantomData)
 }
@@ -280,7 +275,6 @@ impl<W: Word> Syntax for Choice<W> {
     }
 }
 
-/// A syntax without parameters.
 pub struct Plain<T> {
     kind: Kind,
     read: fn(Option<&str>, &mut ValueReading<'_>) -> Result<T, ValueError>,
@@ -306,7 +300,7 @@ impl<T: Clone + Send + Sync + 'static> Syntax for Plain<T> {
     }
 }
 
-/// `0` or `1`.
+/// `0` for off or `1` for on.
 pub(crate) const SWITCH: Plain<bool> =
     Plain { kind: Kind::Switch, read: |text, _| super::switch(Some(required(text)?), 1) };
 
@@ -314,18 +308,17 @@ pub(crate) const SWITCH: Plain<bool> =
 pub const FLAG: Plain<bool> =
     Plain { kind: Kind::Flag, read: |text, _| super::switch(text.filter(|text| !text.is_empty()), u32::MAX) };
 
-/// Any text.
 pub const TEXT: Plain<String> = Plain { kind: Kind::Text, read: |text, _| required(text).map(str::to_owned) };
 
-/// Any text of an engine's option. It may be empty, as a key that comes from a variable that is not set: the engine
-/// knows what that means.
+/// Text of an engine's option. It may be empty, such as a key from a variable that is not
+/// set; the engine knows what that means.
 pub(crate) const ENGINE_TEXT: Plain<String> =
     Plain { kind: Kind::Text, read: |text, _| text.map(|text| text.trim().to_owned()).ok_or(ValueError::Missing) };
 
-/// Texts between colons; `\:` is a colon inside one.
+/// Colon-separated names; `\:` is a colon inside a name.
 pub const NAMES: Plain<Vec<String>> = Plain { kind: Kind::Names, read: |text, _| required(text).map(lists::names) };
 
-/// Bytes, percent of a file, or zones.
+/// Bytes, percentage of a file, or number of zones.
 pub(crate) const REGION: Plain<FileRegion> =
     Plain { kind: Kind::Region, read: |text, reading| super::region(required(text)?, reading) };
 
@@ -351,7 +344,7 @@ pub(crate) const PATTERN: Plain<Vec<pattern::Piece>> =
 pub const CPUS: Plain<Vec<u32>> =
     Plain { kind: Kind::Special(Special::Cpus), read: |text, _| lists::cpus(required(text)?) };
 
-/// CPUs as a bit mask of 32 bits.
+/// CPUs as a 32-bit mask.
 pub(crate) const CPU_MASK: Plain<Vec<u32>> = Plain {
     kind: Kind::Whole(Slots::One, ANY),
     read: |text, reading| {
@@ -384,7 +377,7 @@ pub(crate) const FILE_SERVICE: Plain<FileChoice> =
 pub const MEMORY: Plain<choice::MemoryKind> =
     Plain { kind: Kind::Special(Special::Memory), read: |text, _| choice::memory(required(text)?) };
 
-/// A prefix, or nothing for the job's name.
+/// A prefix; without one, the job's name.
 pub(crate) const LOG_NAME: Plain<choice::LogName> =
     Plain { kind: Kind::Special(Special::LogName), read: |text, _| Ok(choice::log_name(text)) };
 

@@ -1,4 +1,4 @@
-//! Tests of the quirks of values.
+//! Tests of the peculiarities of fio's values.
 
 use super::choice::{ErrorNumber, LogName, MemoryKind, SteadyCriterion, SteadyFigure, SteadyLimit, SteadyTest};
 use super::direction::{AccessOrder, JobDirection, Ops};
@@ -12,7 +12,7 @@ use super::*;
 use plumb_workload::Nanos;
 use plumb_workload::blocks::fio::{Curve, FileChoice};
 
-/// Reads a text, and counts the places that fio reads otherwise.
+/// Parses a text, and counts the values that fio reads differently.
 fn with<S: Setter>(compat: Compat, kb_base: u64, setter: S, text: &str) -> (Result<ValueOf<S>, ValueError>, usize) {
     let mut doubts = Vec::new();
     let mut reading = ValueReading { compat, kb_base, doubts: &mut doubts };
@@ -91,7 +91,7 @@ fn bytes_as_they_were_meant() {
 
 #[test]
 fn times_both_ways() {
-    // Unit of a bare number, text, microseconds of fio, microseconds meant, doubts.
+    // Unit of a bare number, text, microseconds as fio reads it, microseconds intended, number of doubts.
     for (bare, text, fio, here, doubts) in [
         (Bare::Seconds, "5", 5_000_000, 5_000_000, 0),
         (Bare::Seconds, "5s", 5_000_000, 5_000_000, 0),
@@ -224,7 +224,7 @@ fn directions_with_postfix() {
 }
 
 #[test]
-fn splits_share_what_is_left() {
+fn splits_share_the_remainder() {
     let share = |bytes, percent| SplitShare { bytes, percent };
     let all = |shares: Vec<SplitShare>| PerDirection::all(shares);
     assert_eq!(meant(SPLIT, "4k/60:64k/40"), all(vec![share(4_096, 60), share(65_536, 40)]));

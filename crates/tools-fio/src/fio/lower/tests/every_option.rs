@@ -1,13 +1,13 @@
-//! No option is ignored without a word: each one changes the workload or the plan of some job, is refused, or warns.
+//! No option is silently ignored: each one changes the workload or the plan of some job, is refused, or warns.
 
 use super::*;
 use crate::fio::options::{self, OptionSpec, Support};
 use crate::fio::value::kind::{Kind, Slots, Special};
 
-/// Where an option goes in a whole job file.
+/// Placeholder for an option in a job file.
 const PLACE: &str = "@@";
 
-/// Whole job files in which options take effect that need another job.
+/// Job files for options that take effect only together with another job.
 const FILES: &[&str] = &[
     "[x]\nsize=1m\n[a]\nsize=1m\n@@\n",
     "[global]\nsize=1m\nramp_size=64k\n[x]\n@@\n[a]\n@@\n",
@@ -15,7 +15,7 @@ const FILES: &[&str] = &[
     "[x]\nsize=1m\nexitall\n@@\n[a]\nsize=1m\n",
 ];
 
-/// Jobs in which options take effect.
+/// Jobs for all other options.
 const JOBS: &[&str] = &[
     "rw=read",
     "rw=randrw\nbs=4k\nioengine=libaio\niodepth=8\nnumjobs=2\nnrfiles=2",
@@ -48,7 +48,7 @@ const JOBS: &[&str] = &[
 const PRINT: &str = "src/fio/print/source.rs";
 const LOGS: &str = "src/fio/run/logs.rs";
 
-/// Options that change no workload, each with the source that acts on it and how that calls it.
+/// Options that change no workload, each with the source file that uses it and the expression there.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("description", PRINT, "description"),
     ("stats", PRINT, "statistics.stats"),
@@ -72,7 +72,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("log_store_compressed", LOGS, "store_compressed"),
     ("log_alternate_epoch", LOGS, "alternate_epoch"),
     ("ioscheduler", "src/fio/run/schedulers.rs", "scheduler"),
-    // Of jobs that another host sent.
+    // Applies to jobs that another host sent.
     ("unique_filename", "src/fio/lower/names.rs", "unique_filename"),
 ];
 
@@ -117,29 +117,29 @@ fn outcome(text: &str) -> String {
         Ok(fio) => fio,
         Err(errors) => return format!("refused: {errors}"),
     };
-    let said: Vec<String> = fio.warnings.iter().map(ToString::to_string).collect();
+    let warnings: Vec<String> = fio.warnings.iter().map(ToString::to_string).collect();
     match lower(&fio, &mut known(&[("there", Found::Regular { bytes: 1 << 20 })]), Entropy(7), validate) {
         Ok(lowered) => format!(
-            "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{said:?}",
+            "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{warnings:?}",
             lowered.workload, lowered.jobs, lowered.plan, lowered.warnings, lowered.unrunnable
         ),
         Err(errors) => format!("refused: {errors}"),
     }
 }
 
-/// The files, without the option at hand.
+/// Returns the files without the option under test.
 fn files() -> Vec<String> {
     let jobs = JOBS.iter().map(|job| format!("[a]\nsize=1m\n{job}\n{PLACE}\n"));
     FILES.iter().map(|file| (*file).to_owned()).chain(jobs).collect()
 }
 
-/// Whether a value of the option changes anything, with the outcomes of the files without it.
+/// Whether some value of the option changes an outcome; `without` holds the outcomes of the files without it.
 fn acts(option: &OptionSpec, without: &[(String, String)]) -> bool {
     without.iter().any(|(file, without)| {
         candidates(option).iter().any(|text| {
             let line = if text.is_empty() { option.name.to_owned() } else { format!("{}={text}", option.name) };
             let with = outcome(&file.replace(PLACE, &line));
-            // A value that is none of the option's proves nothing.
+            // An invalid value proves nothing.
             with != *without && !with.contains("; it takes ")
         })
     })
@@ -157,7 +157,7 @@ fn every_option_acts_is_refused_or_warns() {
     assert_eq!(silent, Vec::<&str>::new());
 }
 
-// Protects the list above: the sources that it names do read these options.
+// Protects the list above: the named sources use these options.
 #[test]
 fn options_that_act_elsewhere_are_read_there() {
     for (option, file, word) in ELSEWHERE {
@@ -167,7 +167,7 @@ fn options_that_act_elsewhere_are_read_there() {
     }
 }
 
-// Protects: what has no effect is said, unless it was asked for as it is by default.
+// Protects: an option without effect warns, unless its value is the default.
 #[test]
 fn options_without_effect_warn() {
     for option in options::all().filter(|option| matches!(option.support, Support::Ignored(_))) {
@@ -180,7 +180,7 @@ fn options_without_effect_warn() {
             panic!("no value of {} can be read", option.name);
         };
         let line = if text.is_empty() { option.name.to_owned() } else { format!("{}={text}", option.name) };
-        let told = outcome(&format!("[a]\nsize=1m\nrw=read\n{line}\n"));
-        assert!(told.contains(&format!("`{}` is ignored", option.name)), "{line}: {told}");
+        let outcome_text = outcome(&format!("[a]\nsize=1m\nrw=read\n{line}\n"));
+        assert!(outcome_text.contains(&format!("`{}` is ignored", option.name)), "{line}: {outcome_text}");
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The table of their status.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fio-examples.md");
 
-/// Heads the part with results of running them.
+/// Heading of the part with the results of running them.
 const RAN: &str = "\n## What ran\n";
 
 struct Folder(PathBuf);
@@ -25,7 +25,7 @@ impl Files for Folder {
     }
 }
 
-/// A machine that has every device, and every file that is named in full.
+/// A machine that has every device, and every file with an absolute path.
 struct Everything;
 
 impl Places for Everything {
@@ -60,9 +60,9 @@ impl Places for Everything {
     }
 }
 
-/// What some of them take from the environment.
+/// Environment variables that some of them use.
 fn environment() -> BTreeMap<String, String> {
-    let said = [
+    let variables = [
         ("FIO_RW", "randread"),
         ("FIO_IODEPTH", "4"),
         ("FIO_BS", "4k"),
@@ -70,7 +70,7 @@ fn environment() -> BTreeMap<String, String> {
         ("GPU_DEV_IDS", "0"),
         ("SIZE", "1g"),
     ];
-    said.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 fn translated(folder: &Path, name: &str) -> Result<Lowered, String> {
@@ -127,7 +127,7 @@ fn the_examples_of_fio_are_translated() {
         }
         counts.push((title, good));
     }
-    // The results of running them on a machine are measurements and are kept below.
+    // The part with results of running them is measured by hand and must be kept.
     let committed = std::fs::read_to_string(TABLE).unwrap_or_default();
     if let Some((_, ran)) = committed.split_once(RAN) {
         table.push_str(RAN);

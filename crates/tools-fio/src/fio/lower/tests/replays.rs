@@ -19,25 +19,25 @@ fn files_are_those_of_the_recording_below_the_directory() {
     let found = recording(&all, 0);
     assert_eq!((found.largest, found.speed_percent), (Bytes(65_536), Some(100)));
     assert_eq!(found.moves, ByKind { read: true, write: true, trim: false });
-    assert!(group(&all, 0).files.prepare.write, "what is read is there");
+    assert!(group(&all, 0).files.prepare.write, "the data to read exists");
 }
 
-// A job may write to the files that it names itself: whoever replays the recording of a job need not allow what the job needed
-// no permission for. What another job is called says nothing.
+// A job may write to the files that it names itself. The job that made a recording needed no permission for them, so
+// neither does its replay. A name generated for another job does not count.
 #[test]
-fn the_files_that_the_job_would_have_made_up_are_its_own() {
+fn generated_names_of_the_job_are_its_own() {
     let names = |text: &str| files(&lowered(text), 0).names.clone();
     let own = |path: &str| Names::Numbered { path: path.into(), count: 1, per_directory: None };
     assert_eq!(names("[a]\nread_iolog=rec.own\n"), own("a.0.0"));
     assert_eq!(names("[a]\nread_iolog=rec.own\ndirectory=d\n"), own("d/a.0.0"));
-    let said = Names::Said(vec!["a.0.0".into()]);
+    let given = Names::Said(vec!["a.0.0".into()]);
     for text in ["[b]\nread_iolog=rec.own\n", "[a]\nread_iolog=rec.own\nnrfiles=2\n"] {
-        assert_eq!(names(text), said, "{text}");
+        assert_eq!(names(text), given, "{text}");
     }
 }
 
 #[test]
-fn a_redirect_takes_all_ops_as_far_as_they_reach() {
+fn a_redirect_file_holds_all_ops() {
     let all = lowered("[a]\nread_iolog=rec\nreplay_redirect=to\nreplay_scale=4\nreplay_skip=read\nreplay_no_stall=1\n");
     assert_eq!((names(&all, 0), recording(&all, 0).one_file), (vec!["to".to_owned()], true));
     assert_eq!(files(&all, 0).lengths, [Bytes((256 << 10) + 65_536)], "offsets are divided, and lengths are not");
@@ -64,7 +64,7 @@ fn each_copy_has_its_recording_and_limits_are_kept() {
 }
 
 #[test]
-fn what_is_merged_is_what_is_repeated() {
+fn a_merged_recording_is_replayed() {
     let text =
         "[a]\nread_iolog=rec1:rec2\nmerge_blktrace_file=m\nmerge_blktrace_scalars=50:100\nmerge_blktrace_iters=2:1\n";
     assert_eq!(recording(&lowered(text), 0).path.to_str(), Some("m"));
@@ -72,14 +72,14 @@ fn what_is_merged_is_what_is_repeated() {
     let parts: Vec<_> =
         merges[0].from.parts.iter().map(|part| (part.path.as_str(), part.percent, part.times)).collect();
     assert_eq!((merges.len(), parts), (1, vec![("rec1", 50.0, 2), ("rec2", 100.0, 1)]));
-    let wrong = "[a]\nread_iolog=rec1:rec2\nmerge_blktrace_file=m\nmerge_blktrace_iters=2\n";
-    assert!(refusal(wrong).contains("1 numbers for 2 recordings"));
+    let short = "[a]\nread_iolog=rec1:rec2\nmerge_blktrace_file=m\nmerge_blktrace_iters=2\n";
+    assert!(refusal(short).contains("1 numbers for 2 recordings"));
     assert!(refusal("[a]\nmerge_blktrace_file=m\n").contains("read_iolog"));
 }
 
-/// fio and its manual differ, and so do we with `--compat=strict`.
+/// fio differs from its manual, and `--compat=strict` from the default.
 #[test]
-fn doubtful_waits_are_told_once() {
+fn ambiguous_waits_are_reported_once() {
     let all = lowered("[a]\nread_iolog=rec.waits\nnumjobs=2\n");
     assert_eq!(all.warnings.iter().filter(|warning| warning.contains("--compat=strict")).count(), 1);
     assert_eq!(recording(&all, 0).waits, Waits::Manual);
@@ -91,7 +91,7 @@ fn doubtful_waits_are_told_once() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn unreadable_recordings_are_reported() {
     assert!(refusal("[a]\nread_iolog=none\n").contains("there is no such recording"));
     assert!(refusal("[a]\nread_iolog=-\n").contains("name a file"));
 }

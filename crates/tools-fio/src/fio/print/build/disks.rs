@@ -5,9 +5,10 @@ use plumb_result::Observations;
 use plumb_result::observe::{BlockLayer, DeviceCounters, LayerKind, TargetFacts};
 use std::collections::BTreeSet;
 
-/// The disks that the targets' files and devices are on, over the whole run, from the first phase's start to the last one's
-/// end. As in fio: a partition stands for its disk, a loop device for itself, and what is made of others (md, dm) also says
-/// what those did on average, and they follow. A disk whose counters could not be read is left out.
+/// Returns the disks of the targets' files and devices, from the first phase's start to the last one's end.
+///
+/// As in fio, a partition is represented by its disk, and a loop device by itself. A composite device (md, dm) also has
+/// the means of its members, which are listed after it. A disk whose counters could not be read is omitted.
 pub(super) fn disks_of(observations: &Observations) -> Vec<DiskReport> {
     let mut found = Found { observations, disks: Vec::new(), seen: BTreeSet::new() };
     for target in observations.targets.values() {
@@ -26,7 +27,7 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// A disk, and then those that it is made of.
+    /// Adds a disk, then its members.
     fn disk(&mut self, target: &'a TargetFacts, layer: &'a BlockLayer) {
         if !self.seen.insert(&layer.name) {
             return;
@@ -42,12 +43,12 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The layers directly below one, by their names.
+/// Returns the layers directly below one, by their names.
 fn below<'a>(target: &'a TargetFacts, layer: &'a BlockLayer) -> impl Iterator<Item = &'a BlockLayer> {
     layer.below.iter().filter_map(|name| target.stack.iter().find(|layer| layer.name == *name))
 }
 
-/// The whole disk that a partition is on; another layer is one itself.
+/// Returns the whole disk of a partition; any other layer is a disk itself.
 fn disk_of<'a>(target: &'a TargetFacts, layer: &'a BlockLayer) -> &'a BlockLayer {
     match layer.kind {
         LayerKind::Partition => below(target, layer).next().unwrap_or(layer),
@@ -55,7 +56,8 @@ fn disk_of<'a>(target: &'a TargetFacts, layer: &'a BlockLayer) -> &'a BlockLayer
     }
 }
 
-/// The disks that the kernel lists as the parts of another (`slaves` in sysfs); the file behind a loop device is none.
+/// Returns the members of a disk as listed by the kernel (`slaves` in sysfs). The disk under a loop device's backing
+/// file is not a member.
 fn parts_of<'a>(target: &'a TargetFacts, layer: &'a BlockLayer) -> Vec<&'a BlockLayer> {
     match layer.kind {
         LayerKind::Md | LayerKind::Lvm | LayerKind::Crypt | LayerKind::Dm | LayerKind::Stacked => {
@@ -94,7 +96,7 @@ fn mean(below: &[DiskUse]) -> Option<DiskUse> {
         merges: mean_pair(below, |one| &one.merges, count),
         ticks_ms: mean_pair(below, |one| &one.ticks_ms, count),
         in_queue_ms: sum(|one| one.in_queue_ms),
-        // Of several disks, the busiest one's.
+        // The busiest disk counts.
         util_percent: below.iter().map(|one| one.util_percent).fold(0.0, f64::max),
     })
 }

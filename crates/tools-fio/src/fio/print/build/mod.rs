@@ -1,7 +1,7 @@
 //! Builds a [`Report`] from a measurement: every number of a job comes from its workers.
 //!
-//! Total latency (`lat`) runs from an op's start to its completion. If submission was timed, its parts are `slat`, the
-//! time of the submission, and `clat`, the time from then on. If an op completes within the submitting call, `clat` is
+//! Total latency (`lat`) runs from an op's start to its completion. If submission was timed, it has two parts: `slat`,
+//! the time of the submission, and `clat`, the time after it. If an op completes within the submitting call, `clat` is
 //! `lat`, as in fio, and there is no `slat`.
 
 mod disks;
@@ -28,12 +28,10 @@ pub struct Heading {
     pub global_options: Vec<GivenOption>,
     /// As [`Report::compat`].
     pub compat: Compat,
-    /// `disk_util`.
     pub disks: DiskStats,
-    /// Whether more is to come.
     pub stage: Stage,
-    /// When the clock of each phase started, milliseconds since 1970. A phase that is not here started at the report's
-    /// own time.
+    /// Clock start of each phase, in milliseconds since 1970. A phase beyond the end of the
+    /// list started at the report's own time.
     pub phase_starts_unix_ms: Vec<u64>,
     /// As [`JobTimes::elapsed_s`].
     pub elapsed_s: u64,
@@ -46,57 +44,49 @@ pub struct Heading {
 pub enum Stage {
     /// Interim results of a running job.
     SoFar,
-    /// The run is over.
     #[default]
     Final,
 }
 
-/// `disk_util`.
+/// Whether the report contains disks (`disk_util`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiskStats {
-    /// Shown.
     #[default]
     Shown,
-    /// Not shown.
     Off,
 }
 
-/// A fio job, or a group of jobs reported as one, and the place of its numbers in the measurement.
+/// A fio job, or a group of jobs reported as one, and its location in the measurement.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JobSource {
-    /// Everything known without measuring: names, options, number formats. The variant of `io` gives the grouping of
-    /// directions, `continued` whether errors are ignored, `steady` the requested rule; an existing `error` is kept.
-    /// All other numbers are replaced.
+    /// The facts known without measuring: names, options, number formats.
+    ///
+    /// The variant of `io` gives the grouping of directions, `continued` whether errors are ignored, `steady` the
+    /// requested rule; an existing `error` is kept. All other numbers are replaced.
     pub job: JobReport,
-    /// Its workers.
     pub members: Vec<JobMember>,
-    /// Which latencies are kept.
     pub latencies: Latencies,
-    /// Lengths of the pieces whose rates are reported.
+    /// Window lengths of the reported rates.
     pub windows: Windows,
 }
 
 /// A worker group: one copy of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobMember {
-    /// Its phase in [`Measurement::phases`].
+    /// Index in [`Measurement::phases`].
     pub phase: usize,
-    /// Its name; a group without a name is `workers.` and its place in the phase's list.
+    /// Name of the group. A group without a name is `workers.` and its index in the phase.
     pub group: String,
-    /// The priority of its I/O, where it has one of its own.
+    /// I/O priority, if the job sets one.
     pub priority: Option<IoPriority>,
 }
 
-/// `disable_slat`, `disable_clat`, `disable_lat`, `disable_bw_measurement`: what is kept.
+/// The recorded statistics, as switched by `disable_slat`, `disable_clat`, `disable_lat` and `disable_bw_measurement`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latencies {
-    /// Submission latency.
     pub slat: KeptLog,
-    /// Completion latency.
     pub clat: KeptLog,
-    /// Total latency.
     pub lat: KeptLog,
-    /// Samples of rates.
     pub samples: KeptLog,
 }
 
@@ -106,12 +96,12 @@ impl Default for Latencies {
     }
 }
 
-/// `bwavgtime` and `iopsavgtime`: a shorter rest at the end of a job has no rate, as in fio.
+/// `bwavgtime` and `iopsavgtime`. As in fio, a shorter rest at the end of a job has no rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
-    /// Of bandwidth, ns.
+    /// Window for bandwidth, in nanoseconds.
     pub bandwidth_ns: u64,
-    /// Of ops per second, ns.
+    /// Window for ops per second, in nanoseconds.
     pub iops_ns: u64,
 }
 
@@ -121,36 +111,27 @@ impl Default for Windows {
     }
 }
 
-/// Whether something is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeptLog {
-    /// It is.
     #[default]
     Yes,
-    /// Switched off.
     No,
 }
 
-/// Why there is no report.
+/// Error from building a report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// A job was not measured although the run completed.
+    /// The run completed, but a job was not measured.
     #[error(
-        "job `{job}` should be worker group `{group}` of phase {phase} of the measurement, which has none; the job was lowered to another workload than the one that ran"
+        "job `{job}` should be worker group `{group}` of phase {phase} of the measurement, which does not contain it; the job was lowered to a different workload"
     )]
-    NotMeasured {
-        /// The job.
-        job: String,
-        /// Its phase.
-        phase: usize,
-        /// Its group.
-        group: String,
-    },
+    NotMeasured { job: String, phase: usize, group: String },
 }
 
-/// The report of a run. `observations` yield the disks.
+/// Builds the report of a run; `observations` provide the disks.
 ///
 /// # Errors
+///
 /// [`BuildError`] if measurement and jobs do not belong together.
 pub fn report_of(
     heading: Heading,
@@ -168,7 +149,7 @@ pub fn report_of(
     Ok(Report { version, at, global_options, jobs, disks, idleness, compat })
 }
 
-/// The workers of a job that were measured, with their phases.
+/// Returns the measured workers of a job with their phases.
 fn workers<'a>(
     source: &JobSource,
     heading: &Heading,
@@ -195,7 +176,7 @@ fn workers<'a>(
     Ok(found)
 }
 
-/// A worker, and the place of its phase.
+/// A worker and its phase.
 #[derive(Debug, Clone, Copy)]
 struct Measured<'a> {
     phase: usize,
@@ -258,17 +239,17 @@ fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Re
     Ok(job)
 }
 
-/// The error number of a job that was never started.
+/// Error number of a job that never started.
 const ECANCELED: i32 = 125;
 /// fio's error number for failed verification.
 const EILSEQ: i32 = 84;
-/// The error number of a worker that failed without one.
+/// Error number of a worker that failed without one.
 const EIO: i32 = 5;
 
-/// The error text of a worker that was killed by a signal.
+/// Error text of a worker killed by a signal.
 const INTERRUPTED: &str = "interrupted";
 
-/// The system's name of an error, without its number.
+/// Returns the system's text for an error, without its number.
 fn name_of(errno: i32) -> String {
     let name = std::io::Error::from_raw_os_error(errno).to_string();
     name.split(" (os error").next().unwrap_or_default().to_owned()
@@ -277,8 +258,8 @@ fn name_of(errno: i32) -> String {
 fn errors(job: &mut JobReport, workers: &[&WorkerMeasurement]) {
     let first = workers.iter().find_map(|one| one.faults.first());
     let code = first.map_or(EIO, |fault| fault.errno.unwrap_or(EILSEQ));
-    let told = first.map(|fault| {
-        // The reason why a file cannot be opened may be long; the error number has a short name.
+    let text_of_first = first.map(|fault| {
+        // The reason why a file cannot be opened may be long; the error number has a short text.
         let error = fault.errno.filter(|_| fault.op == OpKind::Open).map_or_else(|| fault.message.clone(), name_of);
         format!("file:{}, func={}, error={error}", fault.path.display(), fault.op.name())
     });
@@ -287,12 +268,12 @@ fn errors(job: &mut JobReport, workers: &[&WorkerMeasurement]) {
     if let Some(continued) = &mut job.failures.continued {
         continued.total = count;
         continued.first_code = if count > 0 { code } else { 0 };
-        continued.first_text = told.clone().unwrap_or_default();
+        continued.first_text = text_of_first.clone().unwrap_or_default();
     }
-    // Ignored errors fail no job.
+    // Ignored errors do not fail a job.
     let failed = ended.is_some() || (count > 0 && job.failures.continued.is_none());
     if failed && job.failures.error.is_none() {
-        let text = told.or_else(|| ended.cloned()).unwrap_or_else(|| "failed".to_owned());
+        let text = text_of_first.or_else(|| ended.cloned()).unwrap_or_else(|| "failed".to_owned());
         job.failures.error = Some(JobError { code, text });
     }
 }

@@ -1,4 +1,4 @@
-//! The results of a job's workers, in fio's terms.
+//! Results of a job's workers, in fio's terms.
 
 use super::{KeptLog, Latencies, Windows, series};
 use crate::fio::print::report::*;
@@ -6,35 +6,34 @@ use plumb_result::{Histogram, OpMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 use plumb_workload::process::IoPriority;
 
-/// The flushes that fio counts: those between other ops. Flushes at the end of a job or on close are only part of its
-/// time.
+/// Flushes that fio counts: those between other ops. Flushes at the end of a job or on close only add to its run time.
 const SYNCS: [OpKind; 3] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::SyncRange];
 
 /// The workers of a job.
 pub(super) struct Part<'a> {
     pub(super) workers: Vec<&'a WorkerMeasurement>,
-    /// By worker, as [`JobMember::priority`](super::JobMember::priority).
+    /// The workers' [`JobMember::priority`](super::JobMember::priority), in order.
     pub(super) priorities: Vec<Option<IoPriority>>,
     pub(super) latencies: Latencies,
     pub(super) windows: Windows,
 }
 
-/// Whole milliseconds, rounded.
+/// Rounds to whole milliseconds.
 pub(super) fn whole_ms(ns: u64) -> u64 {
     ns.saturating_add(500_000) / 1_000_000
 }
 
 impl Part<'_> {
-    /// Every worker's ops of these kinds.
+    /// Returns every worker's ops of these kinds.
     fn ops(&self, kinds: &[OpKind]) -> Vec<&OpMeasurement> {
         self.workers.iter().flat_map(|worker| kinds.iter().filter_map(|kind| worker.ops.get(kind))).collect()
     }
 
-    /// The ops of these kinds as one direction.
+    /// Combines the ops of these kinds into one direction.
     pub(super) fn direction(&self, kinds: &[OpKind]) -> DirectionReport {
         let ops = self.ops(kinds);
         let done: u64 = ops.iter().map(|op| op.count).sum();
-        // fio counts failed ops too, and the writes that `verify_only` leaves out. Those have no time.
+        // fio also counts failed ops, and the writes that `verify_only` skips. They have no latency.
         let dry = || self.workers.iter().flat_map(|worker| kinds.iter().filter_map(|kind| worker.dry.get(kind)));
         let dry_bytes: u64 = dry().map(|moved| moved.bytes).sum();
         let failed = self.workers.iter().map(|worker| failed(worker, kinds)).sum::<u64>();
@@ -53,7 +52,7 @@ impl Part<'_> {
             let each = kinds.iter().map(|kind| one.spent_ns.get(kind).copied().unwrap_or(one.wall_ns));
             each.max().unwrap_or(one.wall_ns)
         };
-        // Of those that did something in this direction, as with fio.
+        // As in fio, only workers that did something in this direction count.
         let takes_part = |one: &&&WorkerMeasurement| {
             let did = |kind: &OpKind| one.ops.get(kind).is_some_and(|op| op.count > 0) || one.dry.contains_key(kind);
             kinds.iter().any(did)
@@ -61,7 +60,7 @@ impl Part<'_> {
         let longest_ns = self.workers.iter().filter(takes_part).map(|one| spent_ns(one)).max().unwrap_or(0);
         let latencies = self.latencies;
         let kept = |kept: KeptLog, histogram: &Histogram| match (kept, histogram.is_empty()) {
-            // An op that completes within the submitting call has no submission time, as in fio.
+            // As in fio, an op that completes within the submitting call has no submission latency.
             (KeptLog::No, _) | (_, true) => Figure::Off,
             (KeptLog::Yes, false) => Figure::Is(Latency::of(histogram)),
         };
@@ -74,7 +73,7 @@ impl Part<'_> {
             ios,
             short: Figure::Is(ops.iter().map(|op| op.short_count).sum()),
             dropped,
-            // A job that did something took time, even if less than fio's resolution.
+            // A job that did something has a run time of at least fio's resolution.
             runtime_ms: whole_ms(longest_ns).max(1),
             slat: kept(latencies.slat, &slat),
             clat: kept(latencies.clat, &clat),
@@ -85,8 +84,8 @@ impl Part<'_> {
         }
     }
 
-    /// The ops of these kinds by their priority: where several workers have different ones, or one gives them to single ops.
-    /// Nothing where all are alike.
+    /// Groups the ops of these kinds by priority. Workers can have different priorities, or a worker can give them to
+    /// single ops. Returns nothing if all priorities are equal.
     fn by_priority(&self, kinds: &[OpKind]) -> Vec<PriorityReport> {
         let first = self.priorities.first();
         let apart = self.priorities.iter().any(|one| Some(one) != first);
@@ -129,7 +128,6 @@ impl Part<'_> {
         found.into_iter().map(report).collect()
     }
 
-    /// Flushes.
     pub(super) fn sync(&self) -> SyncReport {
         let ops = self.ops(&SYNCS);
         match ops.iter().map(|op| op.count).sum() {
@@ -138,7 +136,7 @@ impl Part<'_> {
         }
     }
 
-    /// CPU time and the like.
+    /// Sums CPU time and related counters.
     pub(super) fn cpu(&self) -> CpuReport {
         let sum = |pick: fn(&WorkerMeasurement) -> Option<u64>, what: &str| {
             let counted: Option<u64> = self.workers.iter().map(|one| pick(one)).sum();
@@ -154,8 +152,8 @@ impl Part<'_> {
     }
 }
 
-/// Failed ops of these kinds, as far as known: of many failures only the first are kept, and the others count as their
-/// kind if all of those are of one kind.
+/// Counts failed ops of these kinds, as far as known. Only the first failures are recorded individually. The others
+/// count if all recorded ones are of the same kind.
 fn failed(worker: &WorkerMeasurement, kinds: &[OpKind]) -> u64 {
     let of_kinds = worker.faults.iter().filter(|fault| fault.errno.is_some() && kinds.contains(&fault.op)).count();
     let all = worker.faults.len();

@@ -1,18 +1,17 @@
-//! How full queues were, in fio's classes.
+//! Histograms of queue depths and batches, in fio's classes.
 
 use crate::fio::print::report::{Depths, Figure};
 use plumb_result::WorkerMeasurement;
 use plumb_result::measurement::QueueCounts;
 
-/// Classes of a row.
 const CLASSES: usize = 7;
 
-/// The class of this many ops in flight: 1, 2–3, 4–7, and so on to 64 and more.
+/// Returns the class of a number of ops in flight: 1, 2–3, 4–7, and so on to 64 and more.
 fn level(depth: usize) -> usize {
     (depth.max(1).ilog2() as usize).min(CLASSES - 1)
 }
 
-/// The class of a batch: none, 1–4, 5–8, and so on to more than 64.
+/// Returns the class of a batch: none, 1–4, 5–8, and so on to more than 64.
 fn batch(size: usize) -> usize {
     match size {
         0 => 0,
@@ -21,7 +20,7 @@ fn batch(size: usize) -> usize {
     }
 }
 
-/// Levels and batches of all these workers. A worker without a queue has one op in flight.
+/// Sums levels and batches of all these workers. A worker without a queue has one op in flight.
 pub(super) fn depths(workers: &[&WorkerMeasurement]) -> Depths {
     let mut rows = [[0u64; CLASSES]; 3];
     for worker in workers {
@@ -65,7 +64,7 @@ fn unknown() -> Depths {
 mod tests {
     use super::*;
 
-    /// Classes as fio's manual gives them.
+    /// Classes as in fio's manual.
     #[test]
     fn depths_and_batches_fall_into_fios_classes() {
         assert_eq!([1, 2, 3, 4, 8, 31, 32, 64, 900].map(level), [0, 1, 1, 2, 3, 4, 5, 6, 6]);

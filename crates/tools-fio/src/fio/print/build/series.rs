@@ -1,4 +1,4 @@
-//! The workers' rates over time.
+//! Rates of the workers over time.
 
 use crate::fio::print::report::{Figure, Samples};
 use plumb_result::WorkerMeasurement;
@@ -6,13 +6,13 @@ use plumb_result::measurement::Moved;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// What several workers did in one piece of time.
+/// Totals of several workers in one interval.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Piece {
-    /// Its length; the longest of those of its workers.
+    /// Longest sample among the workers, in nanoseconds.
     length_ns: u64,
     ops: BTreeMap<OpKind, Moved>,
-    /// Samples of single workers that it was made of.
+    /// Number of workers' samples in it.
     parts: u64,
 }
 
@@ -26,8 +26,8 @@ impl Piece {
     }
 }
 
-/// The samples of all workers, with those of the same time added up. A shorter last sample of a worker counts if it
-/// covers most of its interval.
+/// Adds up the samples of all workers for each interval. A shorter last sample of a worker counts
+/// if it covers most of its interval.
 pub(super) fn sum(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
     let all = || workers.iter().flat_map(|worker| worker.samples.iter().map(move |sample| (worker.started_ns, sample)));
     let longest = all().map(|(_, sample)| sample.length_ns).max().unwrap_or(0);
@@ -46,8 +46,8 @@ pub(super) fn sum(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
 /// A window may be shorter by this fraction, because samples end slightly early.
 const SLACK_PART: u64 = 32;
 
-/// The rates of these kinds of op in windows of this length, including empty ones. Windows of several workers are
-/// counted once per worker, as in fio. A rest at the end that does not fill a window has no rate.
+/// Returns the rates of these kinds of op in windows of this length, including empty windows. As in fio, windows of
+/// several workers are counted once per worker. An incomplete window at the end has no rate.
 pub(super) fn samples(
     pieces: &[Piece],
     window_ns: u64,

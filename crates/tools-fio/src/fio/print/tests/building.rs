@@ -1,4 +1,4 @@
-//! Reports of what Plumb measured.
+//! Reports of Plumb's measurements.
 
 use crate::fio::Compat;
 use crate::fio::print::*;
@@ -19,7 +19,6 @@ fn ops(count: u64, each_ns: u64) -> OpMeasurement {
     OpMeasurement { count, bytes: count * 4096, service, response: None, ..OpMeasurement::default() }
 }
 
-/// A worker that read.
 fn worker(name: &str, reads: u64) -> WorkerMeasurement {
     let sample = |number: u64, length_ns, count| Sample {
         start_ns: number * SECOND_NS / 2,
@@ -40,13 +39,13 @@ fn worker(name: &str, reads: u64) -> WorkerMeasurement {
         pid: Some(77),
         depth_asked: 1,
         ops: [(OpKind::Read, ops(reads, 100_000)), (OpKind::Fsync, ops(0, 0))].into(),
-        // Half a second of work, half a second of stall, and a stub.
+        // Half a second of work, half a second of stall, and a short rest.
         samples: vec![sample(0, SECOND_NS / 2, reads), sample(1, SECOND_NS / 2, 0), sample(2, 1_000_000, 0)],
         ..WorkerMeasurement::default()
     }
 }
 
-/// Two readers of one op at a time.
+/// Returns two readers with one op at a time.
 fn readers() -> PhaseMeasurement {
     PhaseMeasurement {
         name: "main".to_owned(),
@@ -122,7 +121,7 @@ fn a_group_is_the_sum_of_its_jobs() {
     assert_eq!(job.cpu.context_switches, Figure::Is(1010));
 }
 
-/// fio leaves the empty piece out and reports twice the rate (defect 7 of its list).
+/// fio omits the empty interval and reports twice the rate (defect 7 of its list).
 #[test]
 fn a_stall_counts_among_the_samples() {
     let job = built(source(&["a", "b"]), readers());
@@ -138,7 +137,7 @@ fn a_stall_counts_among_the_samples() {
 }
 
 #[test]
-fn submission_is_told_apart_where_it_was_timed() {
+fn submission_latency_is_separate_if_timed() {
     let mut phase = readers();
     let mut submission = Histogram::new();
     submission.record_n(2_000, 600);
@@ -157,7 +156,7 @@ fn submission_is_told_apart_where_it_was_timed() {
 }
 
 #[test]
-fn what_the_engine_does_not_measure_is_zero_and_is_named() {
+fn unmeasured_numbers_are_zero_and_listed() {
     let mut phase = readers();
     phase.workers.iter_mut().for_each(|worker| {
         worker.depth_asked = 32;
@@ -180,7 +179,7 @@ fn what_the_engine_does_not_measure_is_zero_and_is_named() {
     assert!(normal(&report).contains("\n  not measured : ctx, minf, iodepth_level"));
 }
 
-/// fio counts the writes that `verify_only` leaves out. Nobody measured their time, so they have no rate.
+/// fio counts the writes that `verify_only` skips. Their time is not measured, so they have no rate.
 #[test]
 fn writes_that_were_not_made_are_counted_without_a_rate() {
     let mut phase = readers();
@@ -221,7 +220,7 @@ fn a_failed_op_and_a_dead_worker_fail_their_job_and_no_other() {
     assert_eq!(built(source(&["b"]), killed.clone()).failures.error.unwrap().code, 5);
     assert_eq!(built(source(&["a"]), killed.clone()).failures.error, None);
     killed.workers[1].ended_by = Some("interrupted".to_owned());
-    assert_eq!(built(source(&["b"]), killed).failures.error, None, "what was stopped did not fail");
+    assert_eq!(built(source(&["b"]), killed).failures.error, None, "a stopped job did not fail");
 }
 
 #[test]
@@ -242,11 +241,11 @@ fn a_job_that_was_never_started_is_reported_or_refused() {
 }
 
 #[test]
-fn directions_are_mixed_where_that_is_asked_for() {
+fn directions_are_mixed_on_request() {
     let mut phase = readers();
     phase.workers[0].ops.insert(OpKind::Write, ops(300, 400_000));
     phase.workers[0].ops.insert(OpKind::Fdatasync, ops(5, 1_000_000));
-    // Syncs at the end of a job do not count as fio's syncs.
+    // fio does not count syncs at the end of a job.
     phase.workers[0].ops.insert(OpKind::EndFsync, ops(2, 1_000_000));
     let mut asked = source(&["a"]);
     asked.job.io = Io::Both(Split::default(), Box::default());
@@ -258,7 +257,7 @@ fn directions_are_mixed_where_that_is_asked_for() {
 }
 
 #[test]
-fn steadiness_and_the_depth_are_what_the_engine_found() {
+fn steadiness_and_depth_come_from_the_engine() {
     let mut asked = source(&["a", "b"]);
     asked.job.steady = Some(SteadyReport {
         of: SteadyOf::Iops,
@@ -286,16 +285,16 @@ fn steadiness_and_the_depth_are_what_the_engine_found() {
         samples: vec![sample(1_010.0), sample(990.0)],
     });
     phase.workers[1].depth_search = Some(DepthSearched { depth: 7, found: true });
-    let told = report(asked, phase);
-    let document: serde_json::Value = serde_json::from_str(&json(&told, JsonFormat::Plain)).unwrap();
+    let report = report(asked, phase);
+    let document: serde_json::Value = serde_json::from_str(&json(&report, JsonFormat::Plain)).unwrap();
     let data = &document["jobs"][0]["steadystate"]["data"];
     assert_eq!(
         data["iops"],
         serde_json::json!([1_010, 990, 0]),
-        "as many as fio lists, for who divides by their number"
+        "as many as fio lists, for programs that divide by their number"
     );
     assert_eq!(data["iops_mean"], 1_000, "of those that were measured");
-    let job = told.jobs[0].clone();
+    let job = report.jobs[0].clone();
     assert_eq!(job.latency_target.unwrap().depth, 7);
     let state = job.steady.unwrap();
     assert_eq!((&state.iops, state.attained, state.criterion), (&vec![1_010, 990], true, -1.5));
@@ -303,10 +302,10 @@ fn steadiness_and_the_depth_are_what_the_engine_found() {
     assert_eq!((state.bytes_per_second, state.latency_ns), (vec![500_000; 2], vec![70; 2]));
 }
 
-/// Protects: latencies by priority, where one job gives priorities to single ops, and where jobs of a group have different
-/// ones; and that nothing is said of priorities where all ops are alike.
+/// Protects: latencies are reported by priority, both if one job sets priorities of single ops and if jobs of a group
+/// differ. If all ops have the same priority, none is printed.
 #[test]
-fn ops_of_several_priorities_are_told_apart() {
+fn priorities_are_reported_separately() {
     let times = |each_ns: u64, count: u64| {
         let mut histogram = Histogram::new();
         histogram.record_n(each_ns, count);
@@ -343,9 +342,9 @@ fn ops_of_several_priorities_are_told_apart() {
     assert_eq!(counts, [600, 400]);
 }
 
-/// Protects: how idle processors were, in fio's words and places.
+/// Protects: idle times of the processors have fio's text and position.
 #[test]
-fn idleness_is_told_behind_the_disks() {
+fn idleness_follows_the_disks() {
     let idleness = Idleness {
         system_percent: 97.25,
         each_percent: Some(vec![95.5, 99.0]),
@@ -354,17 +353,18 @@ fn idleness_is_told_behind_the_disks() {
     let measurement = Measurement { phases: vec![readers()], ..Measurement::default() };
     let heading = Heading { idleness: Some(idleness), ..heading() };
     let report = report_of(heading, vec![source(&["a"])], &measurement, None).unwrap();
-    let told = "\nCPU idleness:\n  system: 97.25%\n  percpu: 95.50%, 99.00%\n  unit work: mean=12.50us, stddev=0.25\n";
-    assert!(normal(&report).ends_with(told), "{}", normal(&report));
+    let expected =
+        "\nCPU idleness:\n  system: 97.25%\n  percpu: 95.50%, 99.00%\n  unit work: mean=12.50us, stddev=0.25\n";
+    assert!(normal(&report).ends_with(expected), "{}", normal(&report));
     let document: serde_json::Value = serde_json::from_str(&json(&report, JsonFormat::Plain)).unwrap();
     let idle = &document["cpu_idleness"];
     assert_eq!((idle["system"].as_f64(), idle["cpu-1"].as_f64()), (Some(97.25), Some(99.0)));
     assert_eq!((idle["unit_mean"].as_f64(), idle["unit_stddev"].as_f64()), (Some(12.5), Some(0.25)));
 }
 
-/// Protects: no `sync` beside the one block of `unified_rw_reporting=1`, as in fio.
+/// Protects: `unified_rw_reporting=1` prints no `sync` next to its single block, as in fio.
 #[test]
-fn what_is_mixed_has_no_flushes() {
+fn mixed_reporting_has_no_flushes() {
     let mut asked = source(&["a"]);
     asked.job.io = Io::Mixed(Box::default());
     let document: serde_json::Value =
@@ -374,7 +374,7 @@ fn what_is_mixed_has_no_flushes() {
 }
 
 #[test]
-fn disks_are_what_the_counters_say() {
+fn disks_match_the_counters() {
     let counters = |at_ns, reads| Counters {
         at_ns,
         devices: ["vda", "vdb", "md0"]
@@ -420,7 +420,7 @@ fn disks_are_what_the_counters_say() {
     assert!(json(&report, JsonFormat::Plain).contains("\"aggr_read_ios\" : 1000"));
 }
 
-/// Protects: the disk of a job on a loop device is the loop device, as in fio, and not the disk under its backing file.
+/// Protects: the disk of a job on a loop device is the loop device, as in fio, and not the disk of its backing file.
 #[test]
 fn a_loop_device_is_the_disk() {
     let counters = |at_ns, reads| Counters {

@@ -1,13 +1,14 @@
-//! What reads fio's output, against ours.
+//! Checks that programs and scripts for fio's output can parse Plumb's.
 
 use super::{golden_json, golden_normal};
 use crate::fio::Compat;
 use crate::fio::print::*;
 use regex::Regex;
 
-/// The expressions of Phoronix' pts/fio 2.2.0, and of scripts that cut the lines of `cpu`, depths and latencies.
+/// The regular expressions of Phoronix' pts/fio 2.2.0, and of scripts that extract
+/// the lines of `cpu`, depths and latencies.
 #[test]
-fn expressions_that_people_use_find_their_numbers_in_normal() {
+fn regular_expressions_in_use_match_normal() {
     for compat in [Compat::Strict, Compat::Meant] {
         let text = normal(&Report { compat, ..golden_normal::report() });
         for (expression, captured) in [
@@ -27,9 +28,9 @@ fn expressions_that_people_use_find_their_numbers_in_normal() {
     }
 }
 
-/// Columns 7, 8, 48 and 49 of version 3, from 1: KiB/s and ops a second of reads and writes.
+/// Columns 7, 8, 48 and 49 of version 3, from 1: KiB/s and ops per second of reads and writes.
 #[test]
-fn columns_that_people_cut_out_of_terse_are_where_they_cut() {
+fn terse_columns_used_by_scripts_keep_their_position() {
     let line = terse(&golden_json::report(), TerseVersion::V3);
     let fields: Vec<&str> = line.lines().next().unwrap().split(';').collect();
     assert_eq!((fields[6], fields[7]), ("111702", "27925"));
@@ -37,9 +38,9 @@ fn columns_that_people_cut_out_of_terse_are_where_they_cut() {
     assert_eq!(fields[47].parse::<u64>().unwrap(), 23_956 * 4096 * 1000 / 2001 / 1024);
 }
 
-/// What fio-plot looks up of a file, and what cloud scripts and dashboards do.
+/// JSON members that fio-plot, cloud scripts and dashboards read.
 #[test]
-fn members_that_people_look_up_are_there_and_are_numbers() {
+fn json_members_used_by_programs_are_numbers() {
     let text = json(&golden_json::report(), JsonFormat::Plain);
     let root: serde_json::Value = serde_json::from_str(&text).unwrap();
     for key in ["fio version", "global options", "jobs"] {
@@ -68,9 +69,9 @@ fn members_that_people_look_up_are_there_and_are_numbers() {
     assert!(job["job options"]["rw"].is_string());
 }
 
-/// With several formats in one file, a reader cuts the JSON out between the line `{` and the line `}`.
+/// With several formats in one file, scripts extract the JSON between the line `{` and the line `}`.
 #[test]
-fn several_formats_stand_one_after_the_other_in_fios_order() {
+fn several_formats_follow_fios_order() {
     let report = golden_json::report();
     let all = [Format::Normal, Format::Json(JsonFormat::Plain), Format::Terse(TerseVersion::V3)];
     let text = print(&report, &all);
@@ -82,9 +83,9 @@ fn several_formats_stand_one_after_the_other_in_fios_order() {
     assert_eq!(print(&report, &both), json(&report, JsonFormat::Bins), "one document, not two");
 }
 
-/// Slips of fio that a reader may have learned to expect, and what is printed without them.
+/// Mistakes of fio that a script may depend on, and Plumb's output without them.
 #[test]
-fn strict_keeps_what_mended_mends() {
+fn strict_keeps_fios_mistakes() {
     let mut report = golden_normal::report();
     for job in &mut report.jobs {
         job.display.unit_base = UnitBase::Bits;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const GOLDEN: &str = include_str!("../../../../golden/fio/jsonplus.json");
 
-/// The members of the `nth` object of this key, in the order of the text: the parsed document has lost it.
+/// Returns the members of the `nth` object of this key in the order of the text; the parsed document has lost it.
 fn options_in(text: &str, key: &str, nth: usize) -> Vec<GivenOption> {
     let begin = format!("\"{key}\" : {{\n");
     let body = text.split(&begin).nth(nth + 1).unwrap().split('}').next().unwrap();
@@ -67,7 +67,7 @@ fn shares<const N: usize>(json: &Value, names: &[&str]) -> [f64; N] {
 
 fn job(json: &Value, number: usize) -> JobReport {
     let runtime_ms = json["job_runtime"].as_u64().unwrap();
-    // fio counts processor time in ms; a share is one of them over the run time.
+    // fio counts CPU time in milliseconds. A share is that time over the run time.
     let cpu_ns = |key: &str| (json[key].as_f64().unwrap() * runtime_ms as f64 / 100.0).round() as u64 * 1_000_000;
     let count = |key: &str| Figure::Is(json[key].as_u64().unwrap());
     let batches = ["0", "4", "8", "16", "32", "64", ">=64"];
@@ -77,7 +77,7 @@ fn job(json: &Value, number: usize) -> JobReport {
         description: json.get("desc").map(|text| text.as_str().unwrap().to_owned()),
         group: json["groupid"].as_u64().unwrap() as u32,
         members: 1,
-        is_beside: false,
+        does_no_io: false,
         pid: 0,
         times: JobTimes {
             started_unix_ms: json["job_start"].as_u64().unwrap(),
@@ -187,13 +187,13 @@ fn json_is_json_plus_without_the_bins() {
     assert_eq!(ours, plain);
 }
 
-/// fio reports a 99.99th percentile of 41,680,896 ns where the slowest op took 41,511,175 ns.
+/// fio reports a 99.99th percentile of 41,680,896 ns although the slowest op took 41,511,175 ns.
 #[test]
-fn a_mended_percentile_is_not_beyond_the_slowest_op() {
+fn a_percentile_does_not_exceed_the_slowest_op() {
     let mended = Report { compat: Compat::Meant, ..report() };
     let json: Value = serde_json::from_str(&json(&mended, JsonFormat::Plain)).unwrap();
     let clat = &json["jobs"][0]["read"]["clat_ns"];
     assert_eq!(clat["percentile"]["99.990000"], clat["max"]);
     assert_eq!(clat["percentile"]["99.000000"], 2_277_376);
-    assert!(json["jobs"][0].get("not_measured").is_none(), "everything is there");
+    assert!(json["jobs"][0].get("not_measured").is_none(), "everything is measured");
 }

@@ -1,5 +1,5 @@
-//! The `normal` text of fio 3.42, from a report made by hand of its numbers. Where fio rounds, a number was chosen that it
-//! rounds so.
+//! The `normal` text of fio 3.42, from a report with its numbers entered by hand. If fio rounds a number, a value was
+//! chosen that rounds the same way.
 
 use super::scene::{Step, shaped};
 use crate::fio::Compat;
@@ -10,13 +10,13 @@ const GOLDEN: &str = include_str!("../../../../golden/fio/normal.txt");
 const PERCENTS: [f64; 17] =
     [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
-/// Percentiles as printed in µs, rounded up.
+/// Builds a histogram from percentiles that fio printed in microseconds, rounded up.
 fn in_us(total: u64, values: [u64; 17]) -> plumb_result::Histogram {
     let step = |(percent, us): (f64, u64)| Step { percent, from_ns: (us - 1) * 1000 + 1, to_ns: us * 1000 };
     shaped(total, &PERCENTS.into_iter().zip(values).map(step).collect::<Vec<Step>>())
 }
 
-/// Percentiles as printed in ns.
+/// Builds a histogram from percentiles that fio printed in nanoseconds.
 fn in_ns(total: u64, values: [u64; 17]) -> plumb_result::Histogram {
     let step = |(percent, ns): (f64, u64)| Step { percent, from_ns: ns, to_ns: ns };
     shaped(total, &PERCENTS.into_iter().zip(values).map(step).collect::<Vec<Step>>())

@@ -1,4 +1,4 @@
-//! Reads `terse` of fio 3.42 and prints it again. A line tells whole µs, so a reader cannot have more.
+//! Reads `terse` of fio 3.42 and prints it again. A line contains whole microseconds, so parsing it cannot yield more.
 
 use super::scene::{Step, shaped};
 use crate::fio::Compat;
@@ -11,7 +11,6 @@ const VERSIONS: [(TerseVersion, &str); 4] = [
     (TerseVersion::V5, include_str!("../../../../golden/fio/terse_v5.txt")),
 ];
 
-/// Fields in order.
 struct Fields<'a>(std::vec::IntoIter<&'a str>);
 
 impl<'a> Fields<'a> {
@@ -54,7 +53,7 @@ fn direction(fields: &mut Fields, version: TerseVersion) -> DirectionReport {
             assert_eq!((percent, value_us), ("0", 0));
         }
     }
-    // Both golden jobs use one block size, from which the ops follow.
+    // Both golden jobs use a single block size, which gives the number of ops.
     let ios = kib * 1024 / if kib > 1_000_000 { 65_536 } else { 4096 };
     if ios > 0 {
         clat.count = ios;
@@ -102,7 +101,7 @@ fn line(text: &str, version: TerseVersion) -> Line {
     assert_eq!(fields.whole(), 0, "no error");
     let (read, write) = (direction(&mut fields, version), direction(&mut fields, version));
     let trim = if version == TerseVersion::V3 { DirectionReport::default() } else { direction(&mut fields, version) };
-    // The sum of the members' run times is not in the line; any that makes the shares come out will do.
+    // The line lacks the sum of the members' run times. Any value that reproduces the shares will do.
     let runtime_ms = 1_000_000;
     let mut cpu_ns = || (fields.float() * 1e6 / 100.0 * 1e6).round() as u64;
     let (user_ns, system_ns) = (cpu_ns(), cpu_ns());
@@ -144,7 +143,7 @@ fn line(text: &str, version: TerseVersion) -> Line {
 #[test]
 fn terse_of_fio_is_printed_again_to_the_byte() {
     for (version, golden) in VERSIONS {
-        // In version 2 a description stands on a line of its own, which begins with a separator.
+        // In version 2 a description is on a line of its own, which begins with a separator.
         let joined = golden.replace("\n;", ";");
         let lines: Vec<Line> = joined.lines().map(|text| line(text, version)).collect();
         let report = Report {
@@ -164,7 +163,7 @@ fn terse_of_fio_is_printed_again_to_the_byte() {
     }
 }
 
-/// The counts of specs: 131 fields in version 3 with one disk and a description, and so on.
+/// Field counts that fio documents: 131 fields in version 3 with one disk and a description, and so on.
 #[test]
 fn a_line_has_the_fields_that_its_version_says() {
     for ((version, golden), fields) in VERSIONS.into_iter().zip([161, 131, 172, 190]) {

@@ -1,11 +1,11 @@
-//! Machine formats are valid whatever the data are.
+//! Machine formats are valid for arbitrary data.
 
 use crate::fio::Compat;
 use crate::fio::print::*;
 use plumb_result::Histogram;
 use proptest::prelude::*;
 
-/// Decimals that a careless sum or quotient yields.
+/// Decimals that a careless sum or quotient could yield.
 fn any_float() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => 0.0..1e12f64,
@@ -13,7 +13,7 @@ fn any_float() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// Words with all that a format could trip over.
+/// Text with all characters that could break a format.
 fn any_words() -> impl Strategy<Value = String> + Clone {
     let special = prop::sample::select(vec!['"', '\\', ';', '\n', '\r', '\t', '\0', '\u{1b}', '\u{7f}', '\u{85}']);
     prop::collection::vec(prop_oneof![2 => any::<char>(), 1 => special], 0..12).prop_map(String::from_iter).boxed()
@@ -161,7 +161,7 @@ fn any_report() -> impl Strategy<Value = Report> {
     )
 }
 
-/// Whether the report's own words hold this text.
+/// Whether the report's own texts contain this text.
 fn says(report: &Report, text: &str) -> bool {
     let of_job = |job: &JobReport| {
         [Some(job.name.clone()), job.description.clone(), job.failures.error.clone().map(|one| one.text)]
@@ -195,7 +195,7 @@ proptest! {
             (TerseVersion::V2, 4, 41, 3), (TerseVersion::V3, 5, 41, 2), (TerseVersion::V4, 5, 41, 3), (TerseVersion::V5, 5, 47, 3),
         ] {
             let text = terse(&report, version);
-            // A name may hold the word; a number may not.
+            // A name may contain the word; a number may not.
             for field in text.split([';', '\n']) {
                 prop_assert!(!["nan", "-nan", "inf", "-inf", "nan%", "inf%"].contains(&field) || says(&report, field));
             }

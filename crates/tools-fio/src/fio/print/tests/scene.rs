@@ -3,7 +3,7 @@
 use crate::fio::print::grid;
 use plumb_result::Histogram;
 
-/// A percentile whose value is known to be in a range, ns.
+/// A percentile whose value is known to be in a range, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub percent: f64,
@@ -11,7 +11,7 @@ pub(super) struct Step {
     pub to_ns: u64,
 }
 
-/// A histogram of this many values with these percentiles on fio's grid.
+/// Returns a histogram of `total` values with these percentiles on fio's grid.
 pub(super) fn shaped(total: u64, steps: &[Step]) -> Histogram {
     let mut histogram = Histogram::new();
     let mut placed = 0;
@@ -20,7 +20,7 @@ pub(super) fn shaped(total: u64, steps: &[Step]) -> Histogram {
         let bucket = (grid::bucket(step.from_ns).saturating_sub(1)..)
             .take_while(|bucket| grid::value(*bucket) <= step.to_ns)
             .find(|bucket| grid::value(*bucket) >= step.from_ns)
-            .unwrap_or_else(|| panic!("no bucket of fio's stands for {step:?}"));
+            .unwrap_or_else(|| panic!("none of fio's buckets matches {step:?}"));
         last = grid::value(bucket);
         let upto = ((step.percent / 100.0 * total as f64).ceil() as u64).min(total);
         histogram.record_n(last, upto.saturating_sub(placed));

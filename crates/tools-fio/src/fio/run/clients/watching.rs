@@ -1,9 +1,9 @@
-//! What is done here while hosts run fio's jobs: their logs are kept, and a trigger is looked for.
+//! Follows jobs that run on other hosts: stores their logs and polls the trigger.
 
 use super::Serving;
 use crate::fio::complain;
 use crate::fio::progress::unix_ms;
-use crate::fio::served::{PULLED, PhaseTold};
+use crate::fio::served::{PULLED, PhaseMessage};
 use crate::fio::trigger::TriggerWatch;
 use plumb_bench::{HostTold, Progress, Second};
 use plumb_cli::ranks;
@@ -16,29 +16,28 @@ use plumb_tools_fio::fio::value::choice::LogName;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What is done here while hosts run their jobs.
+/// Progress of jobs that run on other hosts.
 pub(crate) struct ClientProgress<'a> {
     serving: &'a [Serving],
-    /// When phases started, milliseconds since 1970.
+    /// Start of each phase, in milliseconds since 1970.
     pub starts: Vec<u64>,
-    /// Logs that this run has begun: what more comes for them is added.
+    /// Logs that this run has created; further lines are appended.
     begun: BTreeSet<PathBuf>,
-    /// A host's log is not whole.
-    pub is_wrong: bool,
+    /// Whether part of a host's log is missing.
+    pub lost_logs: bool,
     trigger: TriggerWatch,
     stop: StopFlag,
 }
 
 impl<'a> ClientProgress<'a> {
-    /// Nothing has begun.
     pub(super) fn new(serving: &'a [Serving], asked: &Trigger, stop: StopFlag) -> ClientProgress<'a> {
-        // As with fio, the command of `--trigger` is not run where others run the jobs.
+        // As in fio, the command of `--trigger` does not run on the client.
         let trigger = TriggerWatch::new(&Trigger { command: None, ..asked.clone() });
-        ClientProgress { serving, starts: Vec::new(), begun: BTreeSet::new(), is_wrong: false, trigger, stop }
+        ClientProgress { serving, starts: Vec::new(), begun: BTreeSet::new(), lost_logs: false, trigger, stop }
     }
 
-    /// Runs the command of `--trigger-remote` on each host, if the trigger was pulled; whether all is well. A host that the command
-    /// takes down does not answer.
+    /// Runs the command of `--trigger-remote` on each host if the trigger was pulled, and returns whether all
+    /// succeeded. A host that the command shuts down does not answer.
     pub(super) fn pull(&self, command: Option<&str>) -> bool {
         let Some(command) = command.filter(|_| self.trigger.is_pulled()) else { return true };
         let Some(ranks) = ranks::joined() else { return false };
@@ -63,42 +62,42 @@ impl Progress for ClientProgress<'_> {
     }
 
     fn live(&mut self, _second: &Second<'_>) {
-        self.trigger.look(self.stop);
+        self.trigger.poll(self.stop);
     }
 
     fn told(&mut self, hosts: Vec<HostTold>) {
         for HostTold { number, text } in hosts.into_iter().filter(|host| !host.text.is_empty()) {
             let Some(serving) = self.serving.get(number as usize) else { continue };
-            let wrong = match json::from_str::<PhaseTold>(&text) {
-                Ok(told) => {
-                    let logs = told.logs.iter();
+            let errors = match json::from_str::<PhaseMessage>(&text) {
+                Ok(message) => {
+                    let logs = message.logs.iter();
                     let failed = logs.filter_map(|(name, lines)| serving.keep(name, lines, &mut self.begun).err());
-                    failed.map(|error| error.to_string()).chain(told.wrong).collect()
+                    failed.map(|error| error.to_string()).chain(message.wrong).collect()
                 }
                 Err(error) => vec![error.to_string()],
             };
-            self.is_wrong |= !wrong.is_empty();
-            wrong.iter().for_each(|wrong| complain(format!("{}: {wrong}", serving.place_name())));
+            self.lost_logs |= !errors.is_empty();
+            errors.iter().for_each(|error| complain(format!("{}: {error}", serving.place_name())));
         }
     }
 }
 
-/// Why a host's log is not kept.
+/// Error from storing a host's log.
 #[derive(Debug, thiserror::Error)]
 enum LogError {
-    /// The host sends what no job asks for.
-    #[error("`{0}` is no log of these jobs")]
+    /// A log that no job asked for.
+    #[error("`{0}` is not a log of these jobs")]
     NotAsked(String),
-    /// It cannot be written here.
+    /// The local log file cannot be written.
     #[error(transparent)]
     Write(#[from] OutputError),
 }
 
 impl Serving {
-    /// Keeps the lines of a log as fio's client does: under its name, with the host's behind it.
+    /// Stores log lines as fio's client does: under the log's name with the host's name appended.
     fn keep(&self, name: &str, lines: &str, begun: &mut BTreeSet<PathBuf>) -> Result<(), LogError> {
         let own_name = match self.host.asked.reads_here {
-            // A job file of the host does not say where files of this one are written.
+            // A job file on the host must not choose where files are written on this machine.
             true => Path::new(name).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             false => name.to_owned(),
         };
@@ -114,7 +113,7 @@ impl Serving {
     }
 }
 
-/// Whether jobs ask for a log of this name.
+/// Whether some job asks for a log of this name.
 fn has_log(fio: &Fio, name: &str) -> bool {
     let is_of = |base: &LogName, job: &str| {
         let base = match base {
