@@ -1,5 +1,5 @@
-//! The kernel's programs of `plumb trace record`: their sources are in C, and their objects are checked in, so that building Plumb needs
-//! no clang. The same sources and the same clang make the same bytes in any directory.
+//! The kernel programs of `plumb trace record`. Their sources are in C, and their objects are checked in, so that
+//! building Plumb needs no clang. The same sources and the same clang give the same bytes in any directory.
 
 use crate::tools::{run, workspace};
 use anyhow::{Context, Result, bail};
@@ -9,16 +9,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Sources that are compiled, each to one object.
+/// Sources to compile, each into one object.
 const PROGRAMS: [&str; 2] = ["blocks.bpf", "calls.bpf"];
 
-/// All that decides about the objects.
+/// All files that determine the objects.
 const SOURCES: [&str; 4] = ["blocks.bpf.c", "calls.bpf.c", "kernel.h", "record.h"];
 
-/// Lists the compiler and the sums of sources and objects.
+/// Lists the compiler and the checksums of sources and objects.
 const LIST: &str = "objects.list";
 
-/// The packages with the programs that are run.
+/// Packages of the required programs.
 const NEEDS: &str = "apt-get install clang llvm, on the Debian whose clang is named there";
 
 fn directory() -> PathBuf {
@@ -63,7 +63,8 @@ fn compiler() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// Compiles in a directory, whose path is kept out of the objects. Types (BTF) stay in, and sections for debuggers are removed.
+/// Compiles in a directory, whose path does not appear in the objects. Types (BTF) are kept, and sections for debuggers
+/// are removed.
 fn compile(directory: &Path) -> Result<()> {
     for program in PROGRAMS {
         let (source, object) = (format!("{program}.c"), format!("{program}.o"));
@@ -77,7 +78,7 @@ fn compile(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The list for these sources and objects.
+/// Returns the list for these sources and objects.
 fn list(directory: &Path, compiler: &str) -> Result<String> {
     let mut list = format!("compiler {compiler}\n");
     let objects = PROGRAMS.map(|program| format!("{program}.o"));
@@ -96,7 +97,7 @@ fn list(directory: &Path, compiler: &str) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// Where clang is missing, the sums still show that a source was changed and not compiled.
+    /// Without clang, the checksums still show that a source was changed and not compiled.
     #[test]
     fn objects_are_of_these_sources() {
         let listed = fs::read_to_string(directory().join(LIST)).unwrap();
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(list(&directory(), compiler).unwrap(), listed, "run `cargo xtask bpf`");
     }
 
-    /// A header that is not among the sources would change objects unnoticed.
+    /// A header that is not in the list could change objects unnoticed.
     #[test]
     fn all_files_in_the_directory_are_known() {
         let mut found: Vec<String> = fs::read_dir(directory())

@@ -1,7 +1,9 @@
-//! The fast tier: the tests that a change is tried with every few minutes. Needs no root, no other tool and no virtual machine.
+//! The fast tier: tests to run every few minutes during a change. It needs no root, no other tool and no virtual
+//! machine.
 //!
-//! It runs the unit tests of every crate and the quick programs in `tests/`, and its last lines say what it left out. The same
-//! tables choose the tests of `cargo xtask check CRATE` and of nextest's profile `fast`: a test compares `.config/nextest.toml`.
+//! It runs the unit tests of every crate and the quick programs in `tests/`, and its last lines list what it left out.
+//! The same tables select the tests of `cargo xtask check CRATE` and of nextest's profile `fast`: a test compares
+//! `.config/nextest.toml`.
 
 use crate::suites::{self, Outcome, Ran, Suite, Tier, Which};
 use crate::tools::{cargo, workspace};
@@ -31,17 +33,17 @@ const QUICK: &[Which] = &[
     ("crates/workload-text", "repeat"),
 ];
 
-/// Programs that it leaves out, and why.
+/// Programs that it leaves out, with the reasons.
 const LEFT_OUT: &[(Which, &str)] = &[
     (("crates/lab", "recipes"), "root: file systems, arrays and volumes on loop devices"),
     (("crates/plumb", "lab"), "virtual machines and ssh"),
     (("crates/plumb", "storage"), "root, and nothing else may run: measures loop devices"),
 ];
 
-/// Tests of a program that take long, and why.
+/// Slow tests of a program, with the reason.
 struct Slow {
     program: Which,
-    /// Beginnings of the tests' names.
+    /// Prefixes of the tests' names.
     names: &'static [&'static str],
     reason: &'static str,
 }
@@ -122,11 +124,11 @@ const SLOW: &[Slow] = &[
         ],
         reason: "many runs of a second and more",
     },
-    // Holds the lock of tests that fork, so that the others wait for it.
+    // It holds the lock of tests that fork, so that the others wait for it.
     Slow { program: DOOR, names: &["jobs::many_files_"], reason: "thousands of files" },
 ];
 
-/// Returns the reason for which a test is left out; `None` for a quick one.
+/// Returns the reason for leaving out a test; `None` for a quick one.
 fn why_slow(suite: &Suite, test: &str) -> Option<&'static str> {
     let slow = SLOW.iter().filter(|slow| suite.is(slow.program));
     slow.flat_map(|slow| slow.names.iter().map(|names| (*names, slow.reason)))
@@ -134,7 +136,7 @@ fn why_slow(suite: &Suite, test: &str) -> Option<&'static str> {
         .map(|(_, reason)| reason)
 }
 
-/// The tests of one program that a run leaves out.
+/// Tests of one program that a run left out.
 struct Omitted {
     suite: String,
     tests: usize,
@@ -171,14 +173,14 @@ pub fn run(selection: &Selection) -> Result<()> {
 
 /// Crates and tests to run.
 pub struct Selection<'a> {
-    /// Folder of a crate; `None`: all.
+    /// Folder of a crate; `None` for all crates.
     pub folder: Option<&'a str>,
-    /// Parts of test names; empty: every test.
+    /// Parts of test names; empty for all tests.
     pub filters: &'a [&'a str],
 }
 
 impl Selection<'_> {
-    /// Arguments of `cargo test` that build the selection's programs, and no others: a link of one takes seconds.
+    /// Returns the arguments of `cargo test` that build only the selection's programs: linking one takes seconds.
     fn build_arguments(&self) -> Result<Vec<String>> {
         let mut arguments = match self.folder {
             None => vec!["--workspace".to_owned(), "--lib".to_owned(), "--bins".to_owned()],
@@ -198,9 +200,9 @@ impl Selection<'_> {
     }
 }
 
-/// Gives a program the arguments that leave out its slow tests, and notes them.
+/// Gives a program the arguments that skip its slow tests, and records them.
 fn restricted(mut suite: Suite, filters: &[&str], omitted: &mut Vec<Omitted>) -> Suite {
-    // Printed output says why a test skipped itself.
+    // The printed output contains the reason why a test skipped itself.
     suite.arguments.push("--show-output".to_owned());
     if !filters.is_empty() {
         suite.arguments.extend(filters.iter().map(|filter| (*filter).to_owned()));
@@ -225,7 +227,7 @@ fn restricted(mut suite: Suite, filters: &[&str], omitted: &mut Vec<Omitted>) ->
     suite
 }
 
-/// Prints a line of a program, unless a filter matched none of its tests.
+/// Prints a line for a program, unless a filter matched none of its tests.
 fn report(suite: &Suite, ran: &Ran, started: Instant, is_filtered: bool) {
     let passed = passed(&ran.text);
     if is_filtered && passed == 0 && ran.status.success() {
@@ -235,7 +237,7 @@ fn report(suite: &Suite, ran: &Ran, started: Instant, is_filtered: bool) {
     println!("{:36} {passed:5} {verdict}, {}", suite.title(), seconds(started));
 }
 
-/// Number of tests that passed, from libtest's last line.
+/// Returns the number of tests that passed, from libtest's last line.
 fn passed(text: &str) -> usize {
     let line = text.lines().rev().find(|line| line.starts_with("test result: "));
     let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
@@ -269,9 +271,10 @@ fn print_left_out(omitted: &[Omitted], skipped: &BTreeMap<String, usize>, select
     }
 }
 
-/// Checks one crate: format, lints, and the tests that the fast tier has of it.
+/// Checks one crate: format, lints, and its tests in the fast tier.
 ///
 /// # Errors
+///
 /// The crate does not exist, or one of the three fails.
 pub fn check(name: &str, filters: &[&str]) -> Result<()> {
     let folder = folder(name)?;
@@ -289,7 +292,7 @@ pub fn check(name: &str, filters: &[&str]) -> Result<()> {
     run(&Selection { folder: Some(&folder), filters })
 }
 
-/// The folder of a crate that is named as its folder, its package or its path.
+/// Returns the folder of a crate, given its folder, package or path.
 fn folder(name: &str) -> Result<String> {
     let folders = folders()?;
     let bare = name.trim_end_matches('/');
@@ -304,11 +307,11 @@ fn folder(name: &str) -> Result<String> {
     bail!("unknown crate `{name}`; crates are: {}", names.join(" "))
 }
 
-/// Folders of the workspace's crates, from the root of the workspace.
+/// Returns the folders of the workspace's crates, relative to the root of the workspace.
 fn folders() -> Result<Vec<String>> {
     let mut folders = vec!["xtask".to_owned(), "xtask/measure".to_owned()];
     for entry in std::fs::read_dir(workspace().join("crates")).context("cannot list crates")? {
-        // The half of a family of tools that runs is in the folder of the family.
+        // The half of a tool family that runs is in the folder of the family.
         let family = entry?.path();
         for path in [family.join("run"), family] {
             if path.join("Cargo.toml").exists() {
@@ -320,7 +323,7 @@ fn folders() -> Result<Vec<String>> {
     Ok(folders)
 }
 
-/// The name of the package in a folder.
+/// Returns the package name of a folder.
 fn package(folder: &str) -> Result<String> {
     let path = workspace().join(folder).join("Cargo.toml");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -339,13 +342,13 @@ fn seconds(since: Instant) -> String {
 mod tests {
     use super::*;
 
-    /// nextest's name of a program: unit tests have that of their package.
+    /// Returns nextest's name of a program: unit tests have that of their package.
     fn binary_id((folder, program): &Which) -> String {
         let package = package(folder).unwrap();
         if package.replace('-', "_") == *program { package } else { format!("{package}::{program}") }
     }
 
-    /// nextest's filter for the slow tests of a program.
+    /// Returns nextest's filter for the slow tests of a program.
     fn slow_filter(program: Which) -> String {
         let slow = SLOW.iter().filter(|slow| slow.program == program);
         let names: Vec<&str> = slow.flat_map(|slow| slow.names).copied().collect();
@@ -365,7 +368,7 @@ mod tests {
         assert!(text.contains(&slow), "the override of slow tests in .config/nextest.toml needs\n{slow}");
     }
 
-    // Protects: a new program in a `tests/` folder is in the fast tier, or the table has the reason why not.
+    // Protects: a new program in a `tests/` folder is in the fast tier, or in the table with a reason.
     #[test]
     fn every_program_is_quick_or_left_out() {
         for folder in folders().unwrap() {
@@ -402,7 +405,7 @@ mod tests {
         assert!(error.starts_with("unknown crate `enginee`") && error.contains(" plumb-engine "), "{error}");
     }
 
-    // Protects: the last lines count what passed and name why tests skipped themselves.
+    // Protects: the last lines count passed tests and give the reasons why tests skipped themselves.
     #[test]
     fn reports_of_libtest_are_read() {
         use std::os::unix::process::ExitStatusExt;
@@ -414,7 +417,7 @@ mod tests {
         assert_eq!(passed("killed"), 0);
     }
 
-    // Protects: what is left out is chosen by the beginning of a name, and not by any part of it, nor in another program.
+    // Protects: tests are left out by the prefix of their names, not by any part, and only in their program.
     #[test]
     fn slow_tests_are_known_by_the_beginning_of_their_names() {
         let cli = Suite::at(&workspace().join(CLI.0), CLI.1);

@@ -1,5 +1,5 @@
-//! The kernels that tests boot in virtual machines: Debian's, unpacked and not installed, so that this machine's own boot
-//! stays as it is.
+//! Kernels that tests boot in virtual machines: Debian's, unpacked but not installed, so that this machine's boot
+//! configuration is unchanged.
 
 use crate::packages::apt;
 use crate::tools::run;
@@ -9,12 +9,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Where Plumb looks for kernels that are not installed.
+/// Directory in which Plumb looks for kernels that are not installed.
 const KERNELS: &str = "/var/lib/plumb/kernels";
 
 const SERIES: [&str; 2] = ["6.1", "6.12"];
 
-/// Prints which kernels are missing, and the command that unpacks them.
+/// Prints the missing kernels, and the command that unpacks them.
 pub fn report() {
     for series in SERIES.into_iter().filter(|series| !is_here(series)) {
         eprintln!(
@@ -63,14 +63,14 @@ fn unpack(series: &str) -> Result<()> {
     unpacked
 }
 
-/// The unpacked size of a package, KiB, as the archive states it.
+/// Returns the unpacked size of a package in KiB, as the archive states it.
 fn installed_kib(package: &str) -> Option<u64> {
     let output = Command::new("apt-cache").args(["show", "--no-all-versions", package]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     text.lines().find_map(|line| line.strip_prefix("Installed-Size:")?.trim().parse().ok())
 }
 
-/// The newest plain build of a series among what `apt-cache search` lists.
+/// Returns the newest plain build of a series in the output of `apt-cache search`.
 fn newest<'a>(listed: &'a str, series: &str) -> Option<&'a str> {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(|letter: char| !letter.is_ascii_digit()).filter_map(|part| part.parse().ok()).collect()

@@ -1,4 +1,4 @@
-//! What development tasks share: packages, kernels, the test suites, releases, and programs that are run.
+//! Shared parts of development tasks: packages, kernels, the test suites, releases, and running programs.
 
 #![allow(clippy::disallowed_methods)] // a tool of development, on files of this tree
 

@@ -85,7 +85,8 @@ fn main() -> Result<()> {
     }
 }
 
-/// Becomes `xtask-measure`, in the same working directory: paths in the arguments are relative to it. Returns only if that fails.
+/// Replaces this process by `xtask-measure` in the same working directory, to which paths in the arguments are
+/// relative. Returns only on failure.
 fn become_measuring(arguments: &[&str]) -> anyhow::Error {
     let mut command = cargo();
     command.current_dir(".").args(["run", "--quiet", "--locked", "--package", "xtask-measure", "--manifest-path"]);
@@ -124,7 +125,7 @@ fn test(arguments: &[&str]) -> Result<()> {
     if arguments.is_empty() {
         return suites::run(tier, &environment);
     }
-    // One failure must not hide another in a crate that comes later.
+    // A failure must not hide another one in a later crate.
     let mut tests = cargo();
     tests.envs(environment).args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(arguments);
     if tier == Tier::Lab {

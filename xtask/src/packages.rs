@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A package and what it is for. The peers are what fidelity and speed are measured against.
+/// A package and its purpose. Fidelity and speed are measured against the peers.
 struct Package {
     name: &'static str,
     purpose: &'static str,
@@ -62,10 +62,10 @@ const PACKAGES: &[Package] = &[
     Package { name: "python3-yaml", purpose: "the recipes of examples/" },
 ];
 
-/// Programs that come in packages of other people too, which Debian's cannot be beside.
+/// Programs that also exist in third-party packages, which conflict with Debian's.
 const ALSO_ELSEWHERE: [(&str, &str); 2] = [("kubernetes-client", "kubectl"), ("docker-compose", "docker-compose")];
 
-/// Prints which packages of the tests are missing, and the command that installs them.
+/// Prints the missing packages of the tests, and the command that installs them.
 pub fn report() {
     let Some(missing) = missing(PACKAGES) else {
         eprintln!("no dpkg here: the tests look for their tools themselves; they are {}", names(PACKAGES.iter()));
@@ -84,11 +84,12 @@ pub fn report() {
     );
 }
 
-/// Installs the packages of the tests that are missing.
+/// Installs the missing packages of the tests.
 ///
 /// # Errors
-/// This is not root, apt is missing, or apt fails. A package that the archive lacks is reported and skipped: tests that
-/// need it are skipped, and fail under CI.
+///
+/// The user is not root, apt is missing, or apt fails. A package that the archive lacks is reported and skipped: tests
+/// that need it are skipped, and fail under CI.
 pub fn provide() -> Result<()> {
     provide_some(PACKAGES)
 }
@@ -138,13 +139,13 @@ pub fn install(packages: &[&str]) -> Result<()> {
     apt(&options.into_iter().chain(packages.iter().copied()).collect::<Vec<_>>())
 }
 
-/// Runs apt-get, which asks nothing.
+/// Runs apt-get without prompts.
 pub fn apt(arguments: &[&str]) -> Result<()> {
     run(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()))
 }
 
-/// The lines in which apt says how many packages an installation adds, how much it downloads and how much it needs. None where apt
-/// cannot say: the installation itself then prints why.
+/// Returns the lines in which apt states how many packages an installation adds, and how much it downloads and needs.
+/// Empty if apt fails: the installation itself then prints the reason.
 fn sizes(packages: &[&str]) -> Vec<String> {
     let options = ["install", "--assume-no", "--no-install-recommends"];
     let output = Command::new("apt-get").args(options).args(packages).env("LC_ALL", "C").output();
@@ -195,8 +196,8 @@ fn missing(packages: impl IntoIterator<Item = &'static Package>) -> Option<Vec<&
     Some(missing)
 }
 
-/// Adds `non-free` next to `main` in the existing sources of Debian itself, in both of apt's formats. Other people's
-/// sources are left alone: they have no such component.
+/// Adds `non-free` next to `main` in Debian's existing sources, in both of apt's formats. Third-party sources are left
+/// alone: they have no such component.
 fn add_non_free(apt: &Path) -> Result<()> {
     let mut files: Vec<PathBuf> = vec![apt.join("sources.list")];
     if let Ok(folder) = std::fs::read_dir(apt.join("sources.list.d")) {
@@ -215,7 +216,7 @@ fn add_non_free(apt: &Path) -> Result<()> {
 }
 
 fn with_non_free(sources: &str) -> String {
-    // An empty line ends a stanza of the newer format; a line is a whole source in the older one.
+    // An empty line ends a stanza of the newer format; in the older one, each line is a source.
     let stanzas = sources.split("\n\n").map(|stanza| {
         let of_debian = stanza.lines().any(|line| line.starts_with("URIs:") && line.contains("debian"));
         let lines = stanza.lines().map(|line| {

@@ -1,5 +1,5 @@
-//! The check that a built program survives the panic of one of its workers: only an optimised build shows whether it unwinds and
-//! has kept its symbols.
+//! Checks that a built program survives the panic of one of its workers: only an optimised build shows whether it
+//! unwinds and has kept its symbols.
 
 use anyhow::{Context, Result, ensure};
 use std::path::Path;

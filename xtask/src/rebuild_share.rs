@@ -1,4 +1,4 @@
-//! `cargo xtask rebuild-share`: how much of the tree cargo compiles again after a change in one crate.
+//! `cargo xtask rebuild-share`: measures how much of the tree cargo recompiles after a change in one crate.
 
 use crate::tools::cargo;
 use anyhow::{Context, Result, bail};
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The part of `cargo metadata --format-version 1` that is needed. Source: "cargo metadata" of The Cargo Book.
+/// The required part of `cargo metadata --format-version 1`. Source: "cargo metadata" of The Cargo Book.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -33,10 +33,10 @@ struct Target {
     src_path: PathBuf,
 }
 
-/// Crates of the workspace: lines of source, and which crates need which.
+/// Crates of the workspace: lines of source, and dependencies.
 struct Tree {
     lines: BTreeMap<String, usize>,
-    /// By crate, those that depend on it directly. Dependencies of tests do not count: no library waits for tests.
+    /// Direct dependants of each crate. Dependencies of tests do not count, because no library waits for tests.
     users: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -60,7 +60,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// The crate, and every crate that is compiled again after it.
+    /// Returns the crate, and every crate that is recompiled with it.
     fn rebuilt<'a>(&'a self, name: &'a str) -> BTreeSet<&'a str> {
         let (mut found, mut left) = (BTreeSet::from([name]), vec![name]);
         while let Some(next) = left.pop() {
@@ -79,13 +79,12 @@ impl Tree {
     }
 }
 
-/// Which files of a source folder are a crate's.
+/// The files of a source folder that belong to a crate.
 #[derive(Clone, Copy)]
 enum Files {
     All,
-    /// The half of a family of tools that runs: `run.rs` and the folders named `run`.
+    /// The half of a tool family that runs: `run.rs` and the folders named `run`.
     Running,
-    /// The other half.
     Pure,
 }
 
@@ -101,7 +100,7 @@ impl Files {
 }
 
 impl Package {
-    /// Lines of the crate's own modules, with their unit tests.
+    /// Returns the lines of the crate's own modules, including their unit tests.
     fn source_lines(&self) -> Result<usize> {
         let is_source = |target: &&Target| target.kind.iter().any(|kind| ["lib", "bin"].contains(&kind.as_str()));
         let root = self.targets.iter().find(is_source).with_context(|| format!("{} has no source", self.name))?;
@@ -131,9 +130,10 @@ fn lines_below(folder: &Path, root: &Path, files: Files) -> Result<usize> {
     Ok(lines)
 }
 
-/// Prints each crate with its lines and the share of all lines that a change in it compiles again.
+/// Prints each crate with its lines and the share of all lines that a change in it recompiles.
 ///
 /// # Errors
+///
 /// Cargo or a file cannot be read.
 pub fn print() -> Result<()> {
     let tree = Tree::read()?;
@@ -162,7 +162,7 @@ mod tests {
         tree
     }
 
-    // Protects: crates that need a changed one through others count, each once.
+    // Protects: indirect dependants of a changed crate count, each once.
     #[test]
     fn what_is_rebuilt_goes_through_other_crates_and_counts_once() {
         let tree =
@@ -172,7 +172,7 @@ mod tests {
         assert!((tree.share("d") - 0.4).abs() < 1e-9);
     }
 
-    // Protects: the two halves of a family of tools share a folder, and no line is in both.
+    // Protects: the two halves of a tool family share a folder, and no line is in both.
     #[test]
     fn halves_of_a_family_are_told_apart() {
         let tree = Tree::read().unwrap();

@@ -1,8 +1,8 @@
-//! All tests of the workspace, as `cargo test` runs them, but with the lab's program running at the same time as the others: it mostly
-//! waits for hosts. Tests that compare speeds run when nothing else does.
+//! Runs all tests of the workspace like `cargo test`, but with the lab's program at the same time as the others: it
+//! mostly waits for hosts. Tests that compare speeds run alone.
 //!
-//! A few tests that failed are run once more, one by one: a machine that is shared stalls now and then. What fails twice has
-//! failed; what passes then is named in the last lines, with what it said at first.
+//! If only a few tests failed, they run again, one by one, because a shared machine stalls now and then. A test that
+//! fails twice has failed. One that passes then is named in the last lines, with its first output.
 
 use crate::tools::{cargo, workspace};
 use anyhow::{Context, Result, bail};
@@ -12,36 +12,35 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 
-/// Of the workspace, a folder and a target in it.
+/// A folder of the workspace and a target in it.
 pub type Which = (&'static str, &'static str);
 
-/// Runs beside the others.
 const BESIDE: Which = ("crates/plumb", "lab");
 
-/// Runs when no other does: its tests compare speeds.
+/// Runs alone: its tests compare speeds.
 const ALONE: Which = ("crates/plumb", "storage");
 
-/// More failures of one program than this are no accident, and none is run again.
+/// With more failures of one program, none is run again, because that is not bad luck.
 const RUN_AGAIN_AT_MOST: usize = 4;
 
-/// Lines of a test that failed which the last lines show.
+/// Lines of a failed test to show at the end.
 const LINES_SHOWN: usize = 30;
 
-/// Set of tests to run.
+/// A set of tests to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// Tests that each change must pass.
     Usual,
     /// Also tests that boot virtual machines or take minutes, marked `#[ignore = "lab tier: …"]`.
     Lab,
-    /// Quick tests without root, see [`super::fast`]. What a test lacks skips it, under CI too.
+    /// Quick tests without root, see [`super::fast`]. A missing requirement skips a test, under CI too.
     Fast,
 }
 
-/// What they need beside what cargo gives them.
+/// Variables of tests besides those from cargo.
 pub type Environment = Vec<(&'static str, String)>;
 
-/// Environment of the tests of a tier.
+/// Returns the environment of the tests of a tier.
 pub fn environment(tier: Tier) -> Environment {
     let mut environment = Environment::new();
     match tier {
@@ -63,7 +62,7 @@ struct Message {
     manifest_path: Option<PathBuf>,
     target: Option<Target>,
     profile: Option<Profile>,
-    /// Of a program that was built.
+    /// Path of a built program.
     executable: Option<PathBuf>,
 }
 
@@ -77,12 +76,11 @@ struct Profile {
     test: bool,
 }
 
-/// One program of tests.
 #[derive(Debug)]
 pub struct Suite {
     name: String,
     program: PathBuf,
-    /// Of its package: where it runs.
+    /// Folder of its package, in which it runs.
     folder: PathBuf,
     tier: Tier,
     /// Further arguments of libtest, for a run of more than one test.
@@ -90,7 +88,7 @@ pub struct Suite {
 }
 
 impl Suite {
-    /// Returns `None` where a message is of something else.
+    /// Returns `None` if a message is about something else.
     fn of(message: Message, tier: Tier) -> Option<Suite> {
         message.profile?.test.then_some(())?;
         let folder = message.manifest_path?.parent()?.to_owned();
@@ -105,7 +103,7 @@ impl Suite {
         Suite { name, program: PathBuf::new(), folder, tier: Tier::Fast, arguments: Vec::new() }
     }
 
-    /// Whether it is this program.
+    /// Whether it is this target.
     pub fn is(&self, (folder, name): Which) -> bool {
         self.name == name && self.folder == workspace().join(folder)
     }
@@ -140,7 +138,7 @@ impl Suite {
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 
-    /// Runs it, whose output is printed at once, or later where two at a time could not be read.
+    /// Runs it. Its output is printed at once, or later if two programs run at the same time.
     pub fn ran(&self, environment: &Environment, prints_at_once: bool) -> Result<Ran> {
         let mut command = self.command(environment);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -162,7 +160,7 @@ impl Suite {
         Ok(Ran { status: child.wait()?, text, errors: Vec::new() })
     }
 
-    /// Runs one of its tests, and nothing else.
+    /// Runs one of its tests alone.
     fn passes_alone(&self, test: &str, environment: &Environment) -> Result<bool> {
         println!("\n== {test} of {}, once more", self.title());
         let status = self.command(environment).args(["--exact", test]).status();
@@ -170,29 +168,28 @@ impl Suite {
     }
 }
 
-/// How a program of tests ended.
+/// The result of a test program.
 pub struct Ran {
-    /// How the process ended.
     pub status: ExitStatus,
-    /// What it printed, with what the tests that failed said.
+    /// Its output, including that of failed tests.
     pub text: String,
     /// Its standard error, if that was not printed at once.
     pub errors: Vec<u8>,
 }
 
-/// The tests that failed, by libtest's list of names at the end.
+/// Returns the failed tests, from libtest's list at the end.
 fn failures(text: &str) -> Vec<&str> {
     let list = text.rfind("\nfailures:\n").map_or("", |at| &text[at + "\nfailures:\n".len()..]);
     list.lines().map_while(|line| line.strip_prefix("    ")).collect()
 }
 
-/// Returns the tests of the lab tier that were left out, by libtest's lines.
+/// Returns the tests of the lab tier that were left out, from libtest's lines.
 fn left_out(text: &str) -> Vec<String> {
     let tests = text.lines().filter_map(|line| line.strip_prefix("test ")?.split_once(" ... ignored, lab tier: "));
     tests.map(|(test, _)| test.to_owned()).collect()
 }
 
-/// The first lines of what a test said that failed.
+/// Returns the first lines of a failed test's output.
 fn said<'text>(text: &'text str, test: &str) -> Vec<&'text str> {
     let head = format!("---- {test} stdout ----\n");
     let Some(at) = text.find(&head) else { return Vec::new() };
@@ -200,15 +197,15 @@ fn said<'text>(text: &'text str, test: &str) -> Vec<&'text str> {
     lines.take_while(|line| !line.starts_with("---- ") && *line != "failures:").take(LINES_SHOWN).collect()
 }
 
-/// What became of all programs.
+/// The results of all programs.
 pub struct Outcome<'suites> {
     environment: &'suites Environment,
     failed: Vec<String>,
-    /// Tests of the lab tier, in the usual one.
+    /// Tests of the lab tier that the usual tier leaves out.
     left_out: Vec<String>,
-    /// Failed, and passed alone.
+    /// Tests that failed, but passed alone.
     passed_alone: Vec<String>,
-    /// What those said that failed.
+    /// Output of failed tests.
     said: String,
 }
 
@@ -218,7 +215,7 @@ impl<'suites> Outcome<'suites> {
         Outcome { environment, failed: Vec::new(), left_out: Vec::new(), passed_alone: Vec::new(), said: String::new() }
     }
 
-    /// Runs what failed once more.
+    /// Records the result of a program, and runs its failed tests once more.
     pub fn note(&mut self, suite: &'suites Suite, ran: &Ran) -> Result<()> {
         self.left_out.extend(left_out(&ran.text));
         if ran.status.success() {
@@ -228,7 +225,7 @@ impl<'suites> Outcome<'suites> {
         for test in &failures {
             self.said += &format!("\n{test}:\n{}\n", said(&ran.text, test).join("\n"));
         }
-        // One that died has no list.
+        // A crashed program has no list of failures.
         if failures.is_empty() || failures.len() > RUN_AGAIN_AT_MOST {
             self.failed.push(suite.title());
             return Ok(());
@@ -241,9 +238,10 @@ impl<'suites> Outcome<'suites> {
         Ok(())
     }
 
-    /// Prints the last lines: failures, tests that passed at their second try, tests that were left out.
+    /// Prints the last lines: failures, tests that passed at the second try, tests that were left out.
     ///
     /// # Errors
+    ///
     /// At least one test failed twice.
     pub fn finish(self, success: &str) -> Result<()> {
         let Outcome { failed, passed_alone, said, left_out, .. } = self;
@@ -264,9 +262,10 @@ impl<'suites> Outcome<'suites> {
     }
 }
 
-/// Builds and runs all of them. One that fails does not keep the others from running.
+/// Builds and runs all of them. A failure does not stop the others.
 ///
 /// # Errors
+///
 /// They do not compile, or some failed.
 pub fn run(tier: Tier, environment: &Environment) -> Result<()> {
     let suites = built(tier, &["--workspace".to_owned()])?;
@@ -301,7 +300,7 @@ pub fn run(tier: Tier, environment: &Environment) -> Result<()> {
     outcome.finish(&format!("all {} test programs passed", suites.len()))
 }
 
-/// Builds the programs that `selection`, arguments of `cargo test`, names. In cargo's order.
+/// Builds the programs that `selection`, arguments of `cargo test`, names, and returns them in cargo's order.
 pub fn built(tier: Tier, selection: &[String]) -> Result<Vec<Suite>> {
     let mut build = cargo();
     build.args(["test", "--locked", "--no-run", "--message-format=json-render-diagnostics"]).args(selection);
@@ -319,7 +318,7 @@ pub fn built(tier: Tier, selection: &[String]) -> Result<Vec<Suite>> {
 mod tests {
     use super::*;
 
-    // Protects: a program of tests is one, with its folder; a library that was built for tests and a binary are none.
+    // Protects: test programs are recognised with their folders; a library built for tests and a binary are not.
     #[test]
     fn programs_of_tests_are_told_from_the_rest() {
         let suite = |executable: &str, test: bool| {
@@ -336,7 +335,7 @@ mod tests {
         assert!(Suite::of(other, Tier::Usual).is_none());
     }
 
-    // Protects: what is run again is what failed, and the last lines say why it had failed.
+    // Protects: failed tests are run again, and the last lines contain the output of their failure.
     #[test]
     fn failures_are_read_from_what_a_program_of_tests_printed() {
         let text = "test a::one ... ok\ntest a::two ... FAILED\n\nfailures:\n\n---- a::two stdout ----\nsome 1\nsome 2\n\n---- b::three \
@@ -349,8 +348,8 @@ mod tests {
         assert!(failures("test a::one ... ok\n").is_empty() && said(text, "a::one").is_empty());
     }
 
-    // Protects: a test that fails twice fails the run; one that passes alone does not, and is named; a program that dies without a
-    // list, or fails in many, is not run again.
+    // Protects: a test that fails twice fails the run. One that passes alone does not, and is named. A program that
+    // crashes without a list, or has many failures, is not run again.
     #[test]
     fn what_failed_is_run_once_more_by_itself() {
         use std::os::unix::fs::PermissionsExt;

@@ -1,10 +1,10 @@
-//! The workspace, its target directory, and programs that are run.
+//! The workspace, its target directory, and running programs.
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub fn workspace() -> PathBuf {
     let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     own.parent().map(PathBuf::from).unwrap_or(own)
@@ -19,7 +19,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command to its end, whose output is of interest only when it fails.
+/// Runs a command to its end. Its output is printed only if it fails.
 pub fn run_quietly(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
     if !output.status.success() {
@@ -35,7 +35,7 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Where cargo puts what it builds.
+/// Returns cargo's target directory.
 pub fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), |own| workspace().join(own))
 }
@@ -52,7 +52,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// In `Cargo.toml`, and below the target directory.
+    /// Returns its name in `Cargo.toml`, and below the target directory.
     const fn name(self) -> &'static str {
         match self {
             Profile::Release => "release",
@@ -62,7 +62,7 @@ impl Profile {
     }
 }
 
-/// Returns the `plumb` to run: the one that was named, or else one that is built now.
+/// Returns the named `plumb`, or builds one.
 pub fn plumb(named: Option<&Path>, profile: Profile) -> Result<PathBuf> {
     if let Some(binary) = named {
         return Ok(binary.to_owned());

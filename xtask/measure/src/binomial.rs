@@ -1,4 +1,4 @@
-//! What a count says of the rate behind it.
+//! Confidence intervals of rates from counts.
 
 /// z of a two-sided 95 % interval.
 const Z: f64 = 1.959_963_984_540_054;
@@ -6,14 +6,14 @@ const Z: f64 = 1.959_963_984_540_054;
 /// A 95 % interval of a rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Interval {
-    /// Lower end, 0–1.
+    /// Lower end, from 0 to 1.
     pub lo: f64,
-    /// Upper end, 0–1.
+    /// Upper end, from 0 to 1.
     pub hi: f64,
 }
 
-/// Wilson's 95 % interval of a rate, seen `hits` times of `of`. Source: E. B. Wilson, "Probable inference, the law of
-/// succession, and statistical inference", Journal of the American Statistical Association 22, 1927.
+/// Returns Wilson's 95 % interval of a rate with `hits` hits in `of` trials. Source: E. B. Wilson, "Probable inference,
+/// the law of succession, and statistical inference", Journal of the American Statistical Association 22, 1927.
 pub(crate) fn interval(hits: u64, of: u64) -> Interval {
     if of == 0 {
         return Interval { lo: 0.0, hi: 1.0 };
@@ -21,13 +21,13 @@ pub(crate) fn interval(hits: u64, of: u64) -> Interval {
     let (n, p) = (of as f64, hits as f64 / of as f64);
     let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    // Rounding must not leave a seen rate of 0 or 1 out of its own interval.
+    // Rounding must not exclude an observed rate of 0 or 1 from its own interval.
     Interval { lo: (centre - half).max(0.0).min(p), hi: (centre + half).min(1.0).max(p) }
 }
 
-/// The exact 95 % interval of a rate, seen `hits` times of `of`: at its lower end this many hits or more have a chance of
-/// 2.5 %, at its upper end this many or fewer. Source: C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial
-/// limits illustrated in the case of the binomial", Biometrika 26, 1934.
+/// Returns the exact 95 % interval of a rate with `hits` hits in `of` trials. At its lower end, this many hits or more
+/// have a probability of 2.5 %; at its upper end, this many or fewer. Source: C. J. Clopper and E. S. Pearson, "The use
+/// of confidence or fiducial limits illustrated in the case of the binomial", Biometrika 26, 1934.
 pub(crate) fn exact_interval(hits: u64, of: u64) -> Interval {
     const TAIL: f64 = 0.025;
     // For rates between 0 and 1.
@@ -37,10 +37,10 @@ pub(crate) fn exact_interval(hits: u64, of: u64) -> Interval {
     Interval { lo, hi }
 }
 
-/// Where between 0 and 1 something ceases to hold that holds from 0 on.
+/// Returns the point between 0 and 1 where `holds`, which is true from 0 on, becomes false.
 fn end_of(holds: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    // Halved until a double has no number between the ends that would be printed otherwise.
+    // Bisects until the ends are printed the same.
     for _ in 0..50 {
         let middle = (low + high) / 2.0;
         if holds(middle) { low = middle } else { high = middle }
@@ -48,7 +48,7 @@ fn end_of(holds: impl Fn(f64) -> bool) -> f64 {
     (low + high) / 2.0
 }
 
-/// The largest count of `of` that a true rate of `rate` exceeds with a probability below `chance`.
+/// Returns the largest count in `of` trials that a true rate of `rate` exceeds with a probability below `chance`.
 pub(crate) fn largest_plausible(rate: f64, of: u64, chance: f64) -> u64 {
     if rate <= 0.0 {
         return 0;
@@ -64,7 +64,7 @@ pub(crate) fn largest_plausible(rate: f64, of: u64, chance: f64) -> u64 {
     counts.take_while(|below| 1.0 - below >= chance).count() as u64
 }
 
-/// The chances of 0, 1, … `of` hits at a rate between 0 and 1.
+/// Returns the probabilities of 0, 1, … `of` hits at a rate between 0 and 1.
 fn masses(rate: f64, of: u64) -> impl Iterator<Item = f64> {
     // ln C(n, k) + k ln p + (n − k) ln (1 − p), from k to k + 1.
     let mut log_mass = of as f64 * (-rate).ln_1p();
@@ -75,7 +75,7 @@ fn masses(rate: f64, of: u64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// The smallest count of `of` that a true rate of `rate` falls below with a probability below `chance`.
+/// Returns the smallest count in `of` trials that a true rate of `rate` falls below with a probability below `chance`.
 pub(crate) fn smallest_plausible(rate: f64, of: u64, chance: f64) -> u64 {
     of - largest_plausible(1.0 - rate, of, chance)
 }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn intervals_are_wilsons() {
-        // The formula, worked out in Python.
+        // The formula, evaluated in Python.
         let five = interval(5, 100);
         assert!((five.lo - 0.021_543_679).abs() < 1e-6 && (five.hi - 0.111_750_469).abs() < 1e-6, "{five:?}");
         assert_eq!(interval(0, 50).lo, 0.0);
@@ -104,7 +104,7 @@ mod tests {
         let all = exact_interval(60, 60);
         assert!(all.hi == 1.0 && (all.lo - 0.025_f64.powf(1.0 / 60.0)).abs() < 1e-12, "{all:?}");
         assert_eq!(exact_interval(0, 0), Interval { lo: 0.0, hi: 1.0 });
-        // What `cargo xtask aa` fails at: 10 of 100 may still be 5 %, 11 may not; of 60, 7 and 8.
+        // The limits of `cargo xtask aa`: 10 of 100 may still be 5 %, 11 may not; of 60, 7 and 8.
         let lowest = |hits, of| exact_interval(hits, of).lo;
         assert!(lowest(10, 100) <= 0.05 && lowest(11, 100) > 0.05);
         assert!(lowest(7, 60) <= 0.05 && lowest(8, 60) > 0.05);
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(largest_plausible(0.05, 100, 0.001), 13);
         assert_eq!(largest_plausible(0.9, 1000, 0.001), 928);
         assert_eq!(smallest_plausible(0.95, 100, 0.001), 87);
-        // Bars of never and always leave nothing to chance.
+        // Bars of never and always leave no room for chance.
         assert_eq!((largest_plausible(0.0, 100, 0.001), smallest_plausible(1.0, 100, 0.001)), (0, 100));
     }
 }

@@ -1,5 +1,5 @@
-//! Development tasks that use Plumb's own crates, run through `cargo xtask`, which prints how: benchmarks against other tools,
-//! rates of error, traps, conformance, JSON Schemas.
+//! Development tasks that use Plumb's own crates, started by `cargo xtask`, which prints their usage: benchmarks
+//! against other tools, error rates, traps, conformance, JSON Schemas.
 
 #![allow(clippy::disallowed_methods)] // a tool of development, on files of this tree
 

@@ -1,17 +1,16 @@
-//! File systems and devices of a benchmark's or a trial's own, given back when they are dropped.
+//! Temporary file systems and devices of a benchmark or trial, removed when they are dropped.
 
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How a loop device goes about its file.
+/// How a loop device accesses its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoopMode {
-    /// Through the page cache.
     Cached,
-    /// Through the page cache, and never written.
+    /// Through the page cache, read-only.
     ReadOnly,
-    /// Past the page cache: what is read from the device is not read from memory.
+    /// With direct I/O: reads of the device are not served from memory.
     Direct,
 }
 
@@ -21,7 +20,7 @@ pub(crate) struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// A device over `file`; `None` where none can be made.
+    /// Creates a device over `file`; `None` if that is impossible.
     pub(crate) fn of(file: &Path, mode: LoopMode) -> Option<LoopDevice> {
         let mut command = Command::new("losetup");
         let option = match mode {
@@ -35,7 +34,6 @@ impl LoopDevice {
         (output.status.success() && !node.is_empty()).then_some(LoopDevice { node })
     }
 
-    /// Its path.
     pub(crate) fn node(&self) -> &str {
         &self.node
     }
@@ -47,19 +45,17 @@ impl Drop for LoopDevice {
     }
 }
 
-/// A file system that can be made on a device.
+/// A type of file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileSystem {
-    /// Linux's ext4; nothing of it is written later than it is made.
+    /// ext4, without lazy initialisation.
     Ext4,
-    /// XFS.
     Xfs,
-    /// Btrfs.
     Btrfs,
 }
 
 impl FileSystem {
-    /// As mount(8) calls it.
+    /// Returns mount(8)'s name.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             FileSystem::Ext4 => "ext4",
@@ -68,7 +64,7 @@ impl FileSystem {
         }
     }
 
-    /// Options of its mkfs: say little, and take a device that has content.
+    /// Returns options of its mkfs: be quiet, and overwrite existing content.
     const fn mkfs_options(self) -> &'static [&'static str] {
         match self {
             FileSystem::Ext4 => &["-q", "-F", "-E", "lazy_itable_init=0"],
@@ -81,13 +77,13 @@ impl FileSystem {
 pub(crate) struct MountedLoop {
     kind: FileSystem,
     place: PathBuf,
-    /// Ends before the device goes.
+    /// Dropped before the device.
     limit: Option<SpeedLimit>,
     device: LoopDevice,
 }
 
 impl MountedLoop {
-    /// An ext4 of this many bytes, its image and mount point below `folder`; `None` where nothing can be mounted.
+    /// Mounts an ext4 of this size, with image and mount point below `folder`; `None` if mounting is impossible.
     pub(crate) fn ext4_below(folder: &Path, bytes: u64) -> Result<Option<MountedLoop>> {
         let image = folder.join("image");
         let file = std::fs::File::create(&image).with_context(|| format!("making {}", image.display()))?;
@@ -95,11 +91,11 @@ impl MountedLoop {
         MountedLoop::over(&image, LoopMode::Cached, FileSystem::Ext4, &folder.join("mounted"))
     }
 
-    /// A new file system in `image`, mounted at `place`, which is made if need be; `None` where there are no loop devices.
+    /// Mounts a new file system in `image` at `place`, which is created if necessary; `None` without loop devices.
     pub(crate) fn over(image: &Path, mode: LoopMode, kind: FileSystem, place: &Path) -> Result<Option<MountedLoop>> {
         std::fs::create_dir_all(place).with_context(|| format!("making {}", place.display()))?;
         let Some(device) = LoopDevice::of(image, mode) else { return Ok(None) };
-        // A bench that was killed may have left its limit to whoever has the device next.
+        // A killed benchmark may have left its limit on this device.
         drop(SpeedLimit::of(&device, 0));
         let mounted = MountedLoop { kind, place: place.to_owned(), limit: None, device };
         mounted.make()?;
@@ -112,20 +108,19 @@ impl MountedLoop {
         xtask::tools::run(Command::new("mount").args([self.device.node()]).arg(&self.place))
     }
 
-    /// As it was when it was made: what one run leaves behind is another one's to pay. Inodes that were freed a moment ago,
-    /// for one, are skipped one by one when files are made. Source: `recently_deleted` in fs/ext4/ialloc.c.
+    /// Recreates the file system, so that no run pays for leftovers of another one. For example, recently freed inodes
+    /// are skipped one by one when files are created. Source: `recently_deleted` in fs/ext4/ialloc.c.
     pub(crate) fn renew(&self) -> Result<()> {
         xtask::tools::run(Command::new("umount").arg(&self.place))?;
         self.make()
     }
 
-    /// Makes its device as slow as that; `false` where that is not possible.
+    /// Limits the speed of its device; returns `false` if that is impossible.
     pub(crate) fn slow_down(&mut self, bytes_per_second: u64) -> bool {
         self.limit = SpeedLimit::of(&self.device, bytes_per_second);
         self.limit.is_some()
     }
 
-    /// Where it is mounted.
     pub(crate) fn place(&self) -> &Path {
         &self.place
     }
@@ -137,10 +132,10 @@ impl Drop for MountedLoop {
     }
 }
 
-/// How fast a device may be read and written, for as long as this lives.
+/// Limits reads and writes of a device while it exists.
 ///
-/// Source: Documentation/admin-guide/cgroup-v1/blkio-controller.rst, "Throttling/Upper limit policy": a limit of the root
-/// group holds for all that anybody does, writeback too. Control groups of version 2 have no limits at their root.
+/// Source: Documentation/admin-guide/cgroup-v1/blkio-controller.rst, "Throttling/Upper limit policy". A limit of the
+/// root group applies to all I/O, including writeback. Control groups of version 2 have no limits at their root.
 pub(crate) struct SpeedLimit {
     number: String,
 }
@@ -148,7 +143,7 @@ pub(crate) struct SpeedLimit {
 const LIMITS: [&str; 2] = ["read_bps_device", "write_bps_device"];
 
 impl SpeedLimit {
-    /// So many bytes a second in each direction; `None` where the kernel or its control groups do not offer it.
+    /// Limits each direction to this rate; `None` if the kernel or its control groups do not support it.
     pub(crate) fn of(device: &LoopDevice, bytes_per_second: u64) -> Option<SpeedLimit> {
         let name = Path::new(device.node()).file_name()?;
         let number = std::fs::read_to_string(Path::new("/sys/class/block").join(name).join("dev")).ok()?;
@@ -170,13 +165,13 @@ impl Drop for SpeedLimit {
     }
 }
 
-/// A file system in memory, where only the program decides how fast it goes.
+/// A file system in memory, on which only the program limits the speed.
 pub(crate) struct Tmpfs {
     place: PathBuf,
 }
 
 impl Tmpfs {
-    /// Of at most this many bytes, its mount point below `folder`; `None` where nothing can be mounted.
+    /// Mounts a tmpfs of at most this size, with a mount point below `folder`; `None` if mounting is impossible.
     pub(crate) fn below(folder: &Path, bytes: u64) -> Result<Option<Tmpfs>> {
         let place = folder.join("memory");
         std::fs::create_dir(&place)?;
@@ -185,7 +180,6 @@ impl Tmpfs {
         Ok(command.output()?.status.success().then_some(Tmpfs { place }))
     }
 
-    /// Where it is mounted.
     pub(crate) fn place(&self) -> &Path {
         &self.place
     }
@@ -197,13 +191,13 @@ impl Drop for Tmpfs {
     }
 }
 
-/// An overlay over directories of a tmpfs: the same memory, behind a file system that adds a little to every op.
+/// An overlay over directories of a tmpfs: the same memory, through a file system that adds a little to every op.
 pub(crate) struct Overlay {
     place: PathBuf,
 }
 
 impl Overlay {
-    /// Over empty directories of `memory`; `None` where nothing can be mounted.
+    /// Mounts it over empty directories of `memory`; `None` if mounting is impossible.
     pub(crate) fn on(memory: &Tmpfs) -> Result<Option<Overlay>> {
         let [lower, upper, work, place] = ["lower", "upper", "work", "merged"].map(|name| memory.place().join(name));
         for directory in [&lower, &upper, &work, &place] {
@@ -215,7 +209,6 @@ impl Overlay {
         Ok(command.output()?.status.success().then_some(Overlay { place }))
     }
 
-    /// Where it is mounted.
     pub(crate) fn place(&self) -> &Path {
         &self.place
     }

@@ -1,4 +1,5 @@
-//! `plumb posix` on ten file systems, made for it on loop devices, against what is known to fail there and what pjdfstest found.
+//! Runs `plumb posix` on ten file systems, created on loop devices, and compares with known failures and with the
+//! results of pjdfstest.
 
 use crate::mount::{LoopDevice, LoopMode};
 use anyhow::{Context, Result, bail};
@@ -8,22 +9,21 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask::tools::{Profile, plumb, run_quietly, target_directory};
 
-/// What fails where, and what pjdfstest found: a line each; its head says how they are read.
+/// Known failures by file system, and the results of pjdfstest, a line each; its header explains the format.
 const KNOWN: &str = include_str!("posix.txt");
 
-/// What to run.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    /// A `plumb` that is already there; built when absent.
+    /// An existing `plumb`; `None` builds one.
     binary: Option<PathBuf>,
-    /// Kinds; all when empty.
+    /// Kinds of file systems; empty for all.
     only: Vec<String>,
-    /// Where the reports go; nowhere when absent.
+    /// Directory for the reports, if any.
     reports: Option<PathBuf>,
 }
 
 impl Options {
-    /// From the words after `posix`.
+    /// Parses the words after `posix`.
     pub(crate) fn parse(mut words: &[&str]) -> Result<Options> {
         let mut options = Options::default();
         while let [option, rest @ ..] = words {
@@ -49,7 +49,7 @@ const KINDS: [&str; 10] =
 /// Bytes of an image.
 const IMAGE: u64 = 1 << 30;
 
-/// A file system, given back when it is dropped: what is mounted, the last one first, then its device.
+/// A mounted file system. When dropped, its mounts are undone in reverse order, then its device.
 struct Place {
     path: PathBuf,
     mounted: Vec<PathBuf>,
@@ -59,7 +59,7 @@ struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         for path in self.mounted.iter().rev() {
-            // A server of FUSE may still be ending.
+            // A FUSE server may still be exiting.
             for _ in 0..50 {
                 if Command::new("umount").arg(path).output().is_ok_and(|output| output.status.success()) {
                     break;
@@ -128,15 +128,15 @@ impl Place {
     }
 }
 
-/// What is known of a kind.
+/// Known results for a kind.
 struct Known<'a> {
     /// Patterns of cases that fail.
     cases: Vec<&'a str>,
-    /// Patterns of those that may also pass.
+    /// Patterns of cases that may fail or pass.
     sometimes: Vec<&'a str>,
-    /// Files of pjdfstest that fail, and how many assertions of each.
+    /// Failing files of pjdfstest, with the number of failed assertions.
     pjdfstest: Vec<(&'a str, u32)>,
-    /// Files whose failures have another reason, which no case tests.
+    /// Files that fail for another reason, which no case tests.
     explained: Vec<&'a str>,
 }
 
@@ -155,15 +155,15 @@ fn known(kind: &str) -> Known<'static> {
     known
 }
 
-/// What a run of a kind came to.
+/// Result of a run, compared with the known failures.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Compared {
     failing: usize,
-    /// Cases that fail and are not known to.
+    /// Failing cases that are not known.
     new: Vec<String>,
-    /// Patterns of cases that do not fail any more.
+    /// Patterns of known failures that now pass.
     gone: Vec<String>,
-    /// Assertions of pjdfstest of which a case fails, that are explained, and neither, with their files.
+    /// Failed assertions of pjdfstest with a failing case, with an explanation, and with neither, and their files.
     found: u32,
     explained: u32,
     missed: Vec<String>,
@@ -193,7 +193,7 @@ fn compared(report: &Conformance, known: &Known<'_>) -> Compared {
     compared
 }
 
-/// Runs all, and prints a table.
+/// Runs all kinds, and prints a table.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = plumb(options.binary.as_deref(), Profile::Release)?;
     let folder = target_directory().join("posix");
@@ -244,7 +244,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 mod tests {
     use super::*;
 
-    // Protects: the sums are those of pjdfstest's runs, and each line is read.
+    // Protects: the sums equal those of pjdfstest's runs, and each line is parsed.
     #[test]
     fn what_is_known_has_every_failure_of_pjdfstest() {
         let sums = KINDS.map(|kind| known(kind).pjdfstest.iter().map(|(_, count)| count).sum::<u32>());

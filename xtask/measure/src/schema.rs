@@ -1,5 +1,5 @@
-//! The JSON Schemas that `plumb schema` prints: written from the types into `schemas/`, so that building Plumb needs
-//! neither the types' descriptions nor the crate that derives them.
+//! Writes the JSON Schemas that `plumb schema` prints into `schemas/`, derived from the types, so that building Plumb
+//! needs neither the types' descriptions nor the crate that derives them.
 
 use anyhow::{Context, Result};
 use plumb_trace::show::{METRICS, TABLES, Unit, identifier};
@@ -11,7 +11,7 @@ fn directory() -> PathBuf {
     xtask::tools::workspace().join("schemas")
 }
 
-/// Every schema by the name of its file.
+/// Returns every schema by its file name.
 fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("workload", plumb_workload_text::native::schema()),
@@ -41,7 +41,7 @@ fn schemas() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What `plumb trace show` prints: made from the tables of its numbers, as the sheet itself is.
+/// Returns the schema of `plumb trace show`, made from the same tables of numbers as the sheet.
 fn trace_sheet() -> Value {
     let number = |unit: Unit| match unit {
         Unit::Share => json!({ "type": ["number", "null"], "minimum": 0.0, "maximum": 1.0 }),
@@ -76,7 +76,7 @@ fn trace_sheet() -> Value {
     })
 }
 
-/// An object of these fields, all of which it has; the first one names the format, where there is one.
+/// Returns an object schema in which all fields are required. The first field names the format, if there is one.
 fn object(format: Option<(&str, &str, &str)>, fields: &[(&str, Value)]) -> Value {
     let mut properties = Map::new();
     if let Some((_, schema, _)) = format {
@@ -105,7 +105,7 @@ fn distance(description: &str) -> (&'static str, Value) {
     ("distance", json!({ "type": "number", "minimum": 0.0, "maximum": 1.0, "description": description }))
 }
 
-/// What `plumb trace compare` prints.
+/// Returns the schema of `plumb trace compare`.
 fn trace_compare() -> Value {
     let number = json!({ "type": "number" });
     let metric = object(
@@ -127,7 +127,7 @@ fn trace_compare() -> Value {
     )
 }
 
-/// What `plumb trace fit` prints.
+/// Returns the schema of `plumb trace fit`.
 fn trace_fit() -> Value {
     let verdict = json!({ "type": "string", "enum": ["pass", "warn", "fail"] });
     let line = object(
@@ -157,7 +157,6 @@ fn workload_fields() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What `plumb workloads` prints.
 fn workloads() -> Value {
     object(
         Some(("Workloads", "plumb.workloads/1", "The named workloads.")),
@@ -165,7 +164,7 @@ fn workloads() -> Value {
     )
 }
 
-/// What `plumb run NAME --explain` prints.
+/// Returns the schema of `plumb run NAME --explain`.
 fn workload_explained() -> Value {
     let setting = object(
         None,
@@ -184,7 +183,7 @@ fn workload_explained() -> Value {
     )
 }
 
-/// What `plumb fit-for --list` prints.
+/// Returns the schema of `plumb fit-for --list`.
 fn uses() -> Value {
     let limit = list(&text("A condition, and then its source."));
     let one = object(
@@ -202,7 +201,7 @@ fn uses() -> Value {
     )
 }
 
-/// What each schema says about itself, above its own description.
+/// Text before each schema's own description.
 const PROMISE: &str =
     "What stays the same between versions and what may be added: docs/json.md. Ignore fields that you do not know.";
 
@@ -212,7 +211,6 @@ fn text_of(schema: &Value) -> Result<String> {
     Ok(serde_json::to_string_pretty(&schema)? + "\n")
 }
 
-/// Writes every schema.
 pub(crate) fn write() -> Result<()> {
     std::fs::create_dir_all(directory())?;
     for (name, schema) in schemas() {
@@ -224,7 +222,7 @@ pub(crate) fn write() -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    // Protects: whoever changes a type changes the schema that people validate with.
+    // Protects: a changed type also changes the published schema.
     #[test]
     fn the_schemas_are_what_the_types_say() {
         for (name, schema) in super::schemas() {

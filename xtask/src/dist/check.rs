@@ -1,4 +1,4 @@
-//! Whether what was made installs, runs, and leaves nothing behind.
+//! Checks that the release installs, runs, and leaves nothing behind.
 
 use super::clean_root::{CleanRoot, difference};
 use super::machine::Machine;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Checks everything that is there for these machines; a file that is missing is an error.
+/// Checks all artifacts for these machines; a missing file is an error.
 pub(super) fn all(machines: &[Machine], suite: &str) -> Result<()> {
     tools::provide(&tools::for_machines(tools::TO_CHECK, machines))?;
     recipes::check()?;
@@ -32,7 +32,7 @@ pub(super) fn all(machines: &[Machine], suite: &str) -> Result<()> {
     runtime(&dir)
 }
 
-/// The one file of a release whose name has these parts.
+/// Returns the only file of a release whose name has these parts.
 fn file(dir: &Path, parts: [&str; 2]) -> Result<PathBuf> {
     let mut found = sums::files(dir)?;
     found.retain(|path| {
@@ -45,7 +45,7 @@ fn file(dir: &Path, parts: [&str; 2]) -> Result<PathBuf> {
     }
 }
 
-/// Installs the package in a clean Debian, measures there, removes it, and compares what is there with what was.
+/// Installs the package in a clean Debian, measures there, removes it, and compares the files before and after.
 fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     let package = file(dir, ["plumb_", &format!("{}.deb", machine.debian())])?;
     let debug = file(dir, ["plumb-dbgsym_", &format!("{}.deb", machine.debian())])?;
@@ -56,11 +56,11 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     let installed = difference(&before, &root.listing()?);
     for name in ["/usr/bin/plumb", "/usr/share/man/man1/plumb-try.1.gz", "/usr/share/bash-completion/completions/plumb"]
     {
-        // A minimal Debian may be configured to leave out manuals.
+        // A minimal Debian may be configured to skip manuals.
         ensure!(installed.iter().any(|line| line.ends_with(name)), "{name} is not installed: {installed:#?}");
     }
     root.mount()?;
-    // A minute's work in a second; whatever this machine's checks say of that, it must run and clean up.
+    // A minute's work in a second; whatever this machine's checks say about it, it must run and clean up.
     let said = root.run(&["plumb", "--no-store", "try", "/srv", "--time", "100ms", "--size", "8MiB", "--json"])?;
     let code = said.status.code();
     ensure!(matches!(code, Some(0 | 3)), "plumb try: {code:?}\n{}", String::from_utf8_lossy(&said.stderr));
@@ -74,7 +74,8 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     std::fs::remove_file(root.path().join("debug.deb"))?;
     root.succeed(&["dpkg", "--purge", "plumb-dbgsym", "plumb"])?;
     std::fs::remove_file(root.path().join("plumb.deb"))?;
-    // Plumb keeps a registry of its test directories in the user's data directory: that is the user's, not the package's.
+    // Plumb keeps a registry of its test directories in the user's data directory: that belongs to the user, not to the
+    // package.
     let _ = std::fs::remove_dir_all(root.path().join("root/.local"));
     let left = difference(&before, &root.listing()?);
     ensure!(left.is_empty(), "after the removal: {left:#?}");
@@ -82,7 +83,7 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     Ok(())
 }
 
-/// The installed program has symbols, and its installed debug information is found by its build id.
+/// Checks that the installed program has symbols, and that its build id leads to the installed debug information.
 fn has_debug_information(root: &Path) -> Result<()> {
     let output = Command::new("gdb")
         .args(["--batch", "--nx", "-ex"])
@@ -110,7 +111,7 @@ fn rpm(machine: Machine, dir: &Path) -> Result<()> {
     let output = Command::new("rpm").args(["--query", "--requires", "--package"]).arg(&package).output()?;
     let requires = String::from_utf8(output.stdout)?;
     ensure!(requires.contains("glibc >= 2."), "the RPM does not state its glibc: {requires}");
-    // Nothing else is in this root, so what it needs is not either.
+    // This root contains nothing else, not even its dependencies.
     run(rpm(&["--install", "--nodeps"]).arg(&package))?;
     measures(machine, &root.path().join("usr/bin/plumb"), &[])?;
     run(&mut rpm(&["--erase", "--nodeps", "plumb"]))?;
@@ -142,7 +143,7 @@ fn wheel(machine: Machine, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A wheel has both licences.
+/// Checks that a wheel contains both licences.
 fn licences(wheel: &Path) -> Result<()> {
     let output = Command::new("python3").args(["-m", "zipfile", "--list"]).arg(wheel).output()?;
     let names = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -153,7 +154,7 @@ fn licences(wheel: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The archive has what its README promises, and the program in it measures.
+/// Checks that the archive contains what its README promises, and that its program measures.
 fn archive(machine: Machine, dir: &Path) -> Result<()> {
     let archive = file(dir, [&tarball::name(machine), ".tar.gz"])?;
     let place = tempfile::tempdir()?;
@@ -201,7 +202,7 @@ fn measures(machine: Machine, path: &Path, emulator: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Programs for another machine, emulated on that machine's Debian.
+/// Checks programs for another machine, emulated on that machine's Debian.
 fn foreign(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     let package = file(dir, ["plumb_", &format!("{}.deb", machine.debian())])?;
     let root = CleanRoot::unpack(machine, suite)?;
@@ -216,7 +217,7 @@ fn foreign(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     Ok(())
 }
 
-/// The image is what the format says, and its program starts in nothing but its own files.
+/// Checks that the image has the specified format, and that its program starts with only its own files.
 fn layout(machine: Machine, dir: &Path) -> Result<()> {
     let place = tempfile::tempdir()?;
     run(Command::new("tar")
@@ -265,7 +266,7 @@ fn layout(machine: Machine, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs the image where a runtime answers.
+/// Runs the image if a container runtime responds.
 fn runtime(dir: &Path) -> Result<()> {
     let answers = |name: &&&str| {
         let mut info = Command::new(name);

@@ -1,4 +1,4 @@
-//! A Debian in a directory, as small as it gets, to install packages in and look at what they leave.
+//! A minimal Debian in a directory, to install packages in and inspect what they leave behind.
 
 use super::machine::Machine;
 use super::work_directory;
@@ -10,19 +10,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The Debian that is installed in.
+/// Debian release for test installations.
 pub(super) const SUITE: &str = "bookworm";
 
-/// A root directory that is removed in the end.
+/// A root directory, removed at the end.
 pub(super) struct CleanRoot {
     dir: tempfile::TempDir,
     mounts: Vec<PathBuf>,
 }
 
-/// Every file of a root, with what shows whether it has changed.
+/// Every file of a root, with metadata that shows changes.
 pub(super) type Listing = BTreeMap<PathBuf, (u32, u64, i64)>;
 
-/// The archive of a Debian, kept between checks; the first needs Debian's mirror.
+/// Returns the archive of a Debian, kept between checks; the first call needs Debian's mirror.
 pub(super) fn archive(machine: Machine, suite: &str) -> Result<PathBuf> {
     let roots = work_directory().join("roots");
     std::fs::create_dir_all(&roots)?;
@@ -34,7 +34,8 @@ pub(super) fn archive(machine: Machine, suite: &str) -> Result<PathBuf> {
         if machine.is_own() {
             make.arg("--variant=minbase");
         } else {
-            // A root for another machine is only unpacked: its programs are emulated, its installation scripts need not be.
+            // A root for another machine is only unpacked: its programs are emulated, but its installation scripts need
+            // not run.
             make.args(["--variant=extract", "--include=libc6,libgcc-s1"]);
         }
         run(make.arg(suite).arg(&part).arg("http://deb.debian.org/debian"))?;
@@ -44,7 +45,6 @@ pub(super) fn archive(machine: Machine, suite: &str) -> Result<PathBuf> {
 }
 
 impl CleanRoot {
-    /// Unpacks it.
     pub(super) fn unpack(machine: Machine, suite: &str) -> Result<CleanRoot> {
         ensure!(is_root(), "checking installs packages in a root directory: run it as root");
         let dir = tempfile::Builder::new().prefix("plumb-root-").tempdir()?;
@@ -57,12 +57,11 @@ impl CleanRoot {
         Ok(CleanRoot { dir, mounts: Vec::new() })
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Mounts what programs ask the kernel through, and the root itself: a directory that is not a mount point has no line in
+    /// Mounts the kernel's file systems, and the root itself: a directory that is not a mount point has no line in
     /// `/proc/self/mountinfo`, by which Plumb finds the file system under a path.
     pub(super) fn mount(&mut self) -> Result<()> {
         let root = self.path().to_owned();
@@ -76,7 +75,6 @@ impl CleanRoot {
         Ok(())
     }
 
-    /// Unmounts all of it.
     pub(super) fn unmount(&mut self) -> Result<()> {
         while let Some(place) = self.mounts.pop() {
             run(Command::new("umount").arg(&place))?;
@@ -84,7 +82,7 @@ impl CleanRoot {
         Ok(())
     }
 
-    /// Runs a command in it, with an environment as after a login.
+    /// Runs a command in it, with a login environment.
     pub(super) fn run(&self, words: &[&str]) -> Result<Output> {
         let mut command = Command::new("chroot");
         command.arg(self.path()).args(words).env_clear();
@@ -92,7 +90,7 @@ impl CleanRoot {
         command.output().with_context(|| words.join(" "))
     }
 
-    /// The same; an exit code other than 0 is an error.
+    /// Like [`CleanRoot::run`]; an exit code other than 0 is an error.
     pub(super) fn succeed(&self, words: &[&str]) -> Result<String> {
         let output = self.run(words)?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -101,7 +99,7 @@ impl CleanRoot {
         Ok(said)
     }
 
-    /// What is in it now; nothing may be mounted.
+    /// Lists its current files; nothing may be mounted.
     pub(super) fn listing(&self) -> Result<Listing> {
         ensure!(self.mounts.is_empty(), "something is mounted");
         let mut listing = Listing::new();
@@ -120,7 +118,7 @@ fn list(root: &Path, dir: &Path, listing: &mut Listing) -> Result<()> {
     for entry in std::fs::read_dir(dir).with_context(|| dir.display().to_string())? {
         let path = entry?.path();
         let facts = path.symlink_metadata()?;
-        // A directory's size and time change with what was in it for a while.
+        // A directory's size and time change with temporary files.
         let (size, changed) = if facts.is_dir() { (0, 0) } else { (facts.len(), facts.mtime()) };
         listing.insert(path.strip_prefix(root)?.to_owned(), (facts.mode(), size, changed));
         if facts.is_dir() {
@@ -130,7 +128,7 @@ fn list(root: &Path, dir: &Path, listing: &mut Listing) -> Result<()> {
     Ok(())
 }
 
-/// What differs between two listings, but for what a package manager writes about each of its acts.
+/// Returns the differences between two listings, except for a package manager's logs.
 pub(super) fn difference(before: &Listing, after: &Listing) -> Vec<String> {
     let is_record = |path: &Path| {
         ["var/lib/dpkg/status", "var/lib/dpkg/status-old", "var/log/dpkg.log", "var/log/alternatives.log"]

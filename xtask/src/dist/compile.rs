@@ -1,4 +1,4 @@
-//! The two programs of a machine: one for glibc, in a wheel, and a static one.
+//! Builds the two programs of a machine: one for glibc, in a wheel, and a static one.
 
 use super::debug::{self, Split};
 use super::machine::Machine;
@@ -12,16 +12,16 @@ use std::process::Command;
 /// The profile of packages in `Cargo.toml`; cargo's directory for it has the same name.
 const PROFILE: &str = "dist";
 
-/// Passed to the linker, by the C compiler that calls it: debuggers find debug information by the build id.
+/// Option for the linker, passed through the C compiler: debuggers find debug information by the build id.
 const BUILD_ID: &str = "-Wl,--build-id=sha1";
 
-/// The static program. C (SQLite) is compiled by Debian's musl-gcc on x86-64 and by zig elsewhere; Rust has musl itself.
+/// Builds the static program. Debian's musl-gcc compiles C (SQLite) on x86-64, and zig elsewhere; Rust includes musl.
 pub(super) fn fixed(machine: Machine) -> Result<PathBuf> {
     let target = machine.fixed_target();
     add_target(&target)?;
     let mut build = cargo();
     build.args(["build", "--profile", PROFILE, "--locked", "--package", "plumb", "--target", &target]);
-    // LLD is called itself where another machine's program is linked, and by a C compiler elsewhere.
+    // LLD is called directly for another machine's program, and through a C compiler otherwise.
     let by_compiler = machine == Machine::X86_64;
     build.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(if by_compiler { BUILD_ID } else { "--build-id=sha1" })?);
     if machine != Machine::X86_64 {
@@ -33,8 +33,8 @@ pub(super) fn fixed(machine: Machine) -> Result<PathBuf> {
     Ok(target_directory().join(target).join(PROFILE).join("plumb"))
 }
 
-/// The program for glibc, without debug information, and its wheel in `out`. maturin builds it, so that its wheel and the
-/// packages have the same; it also refuses what `manylinux` does not allow.
+/// Builds the program for glibc, without debug information, and its wheel in `out`. maturin builds it, so that the
+/// wheel and the packages contain the same program; it also refuses anything that `manylinux` does not allow.
 pub(super) fn shared(machine: Machine, out: &Path) -> Result<Split> {
     let target = machine.shared_target();
     let wheels = work_directory().join(format!("wheel-{}", machine.name()));
@@ -53,7 +53,7 @@ pub(super) fn shared(machine: Machine, out: &Path) -> Result<Split> {
     Ok(split)
 }
 
-/// Packs the one wheel of a directory again, with this program.
+/// Repacks the only wheel of a directory with this program.
 fn put_into_wheel(wheels: &Path, program: &Path, out: &Path) -> Result<()> {
     let only = |dir: &Path| -> Result<PathBuf> {
         let entries: Vec<PathBuf> = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
@@ -77,8 +77,8 @@ fn put_into_wheel(wheels: &Path, program: &Path, out: &Path) -> Result<()> {
     run(python(&["pack", "--dest-dir"]).arg(out).arg(&tree))
 }
 
-/// Options for rustc, as cargo reads them from one variable. Debug information and messages name sources by places that are the
-/// same on every machine, and not by directories of the one that builds.
+/// Returns options for rustc, as cargo reads them from one variable. Debug information and messages refer to sources by
+/// paths that are the same on every machine, not by the builder's directories.
 fn rust_flags(build_id: &str) -> Result<String> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).context("no home directory")?;
@@ -95,7 +95,7 @@ fn add_target(target: &str) -> Result<()> {
     run(Command::new("rustup").args(["target", "add", target]).current_dir(workspace()))
 }
 
-/// A script that calls zig for a machine. Rust names a target in a way that zig does not read, so that is left out.
+/// Writes a script that calls zig for a machine. zig does not understand Rust's target name, so the script drops it.
 fn zig(machine: Machine, what: &str) -> Result<PathBuf> {
     let target = format!("{}-linux-musl", machine.name());
     let script = match what {
@@ -113,7 +113,7 @@ fn zig(machine: Machine, what: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// A program of a machine, emulated where this machine is another.
+/// Returns a command for a program of a machine, emulated if this machine is another one.
 pub(super) fn program(machine: Machine, path: &Path) -> Command {
     if machine.is_own() {
         return Command::new(path);

@@ -1,4 +1,4 @@
-//! Debug information as a file of its own: gdb, perf and debuginfod find it by the program's build id.
+//! Debug information in a separate file: gdb, perf and debuginfod find it by the program's build id.
 
 use super::work_directory;
 use crate::tools::run;
@@ -8,27 +8,29 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program as it ships, and what was taken out of it.
+/// A shipped program and its separated debug information.
 pub(super) struct Split {
-    /// Has its symbols, and no line tables.
+    /// With symbols, but without line tables.
     pub program: PathBuf,
     /// Line tables and build id, for debuggers.
     pub debug: PathBuf,
-    /// Of both, as hexadecimal digits.
+    /// Build id of both, in hexadecimal digits.
     pub build_id: String,
 }
 
 impl Split {
-    /// Where a package installs the debug information. Source: "Debugging Information in Separate Files", GDB manual.
+    /// Returns the install path of the debug information. Source: "Debugging Information in Separate Files", GDB
+    /// manual.
     pub(super) fn installed_debug(&self) -> String {
         let (folder, name) = self.build_id.split_at(2);
         format!("usr/lib/debug/.build-id/{folder}/{name}.debug")
     }
 }
 
-/// Splits a program. `name` is that of the file with debug information, which the program names too.
+/// Splits a program. `name` is the file name of the debug information, which the program refers to.
 ///
 /// # Errors
+///
 /// The program has no build id or no debug information, or llvm-objcopy fails.
 pub(super) fn split(program: &Path, name: &str) -> Result<Split> {
     let dir = work_directory().join(format!("split-{name}"));
@@ -55,7 +57,7 @@ fn build_id(program: &Path) -> Result<String> {
     }))
 }
 
-/// Checks that backtraces of the program name functions, and that its debug information has their lines.
+/// Checks that backtraces of the program contain function names, and that its debug information has their lines.
 fn check(split: &Split) -> Result<()> {
     let bytes = std::fs::read(&split.program)?;
     let program = object::File::parse(&*bytes)?;

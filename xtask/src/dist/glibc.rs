@@ -1,4 +1,4 @@
-//! The oldest glibc that a program starts with, read from the versions of the symbols that it needs.
+//! The oldest glibc that can run a program, derived from its symbol versions.
 //!
 //! Source: "Version Requirements" (`SHT_GNU_verneed`), Linux Standard Base Core 5.0, 10.7.4.
 
@@ -8,12 +8,10 @@ use object::read::elf::FileHeader;
 use object::{Endianness, SectionIndex};
 use std::fmt;
 
-/// A version of glibc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version {
     /// Always 2 so far.
     pub major: u32,
-    /// Counts its releases.
     pub minor: u32,
 }
 
@@ -23,10 +21,11 @@ impl fmt::Display for Version {
     }
 }
 
-/// The oldest glibc that has all versions of symbols that a program needs.
+/// Returns the oldest glibc that has all symbol versions of a program.
 ///
 /// # Errors
-/// It is no 64-bit ELF program, or needs no version of glibc at all.
+///
+/// It is not a 64-bit ELF program, or needs no version of glibc.
 pub(super) fn oldest(program: &[u8]) -> Result<Version> {
     let header = FileHeader64::<Endianness>::parse(program).context("not a 64-bit ELF file")?;
     let endian = header.endian()?;
@@ -43,7 +42,7 @@ pub(super) fn oldest(program: &[u8]) -> Result<Version> {
     oldest.context("needs no version of glibc; is it static?")
 }
 
-/// `GLIBC_2.28`, `GLIBC_2.2.5`; packed relative relocations need what has `GLIBC_ABI_DT_RELR`.
+/// Parses `GLIBC_2.28` or `GLIBC_2.2.5`. Packed relative relocations need a glibc with `GLIBC_ABI_DT_RELR`.
 fn version_of(name: &str) -> Option<Version> {
     let numbers = match name.strip_prefix("GLIBC_")? {
         "ABI_DT_RELR" => "2.36",
@@ -67,7 +66,7 @@ mod tests {
         assert!(Version { major: 2, minor: 9 } < Version { major: 2, minor: 28 });
     }
 
-    // The test itself was linked with this machine's glibc, and Rust's library needs 2.17 at least.
+    // The test itself is linked with this machine's glibc, and Rust's library needs at least 2.17.
     #[cfg(target_env = "gnu")]
     #[test]
     fn of_this_program() {

@@ -10,7 +10,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The name of the archive.
+/// Returns the name of the archive.
 pub(super) fn name() -> String {
     format!("plumb-{}-oci.tar", version())
 }
@@ -55,7 +55,7 @@ struct Blobs {
 }
 
 impl Blobs {
-    /// Puts one in and describes it.
+    /// Adds a file and returns its descriptor.
     fn add(&self, media_type: &str, bytes: &[u8]) -> Result<Value> {
         let digest = sums::of(bytes);
         std::fs::write(self.dir.join(&digest), bytes)?;
@@ -66,7 +66,7 @@ impl Blobs {
         self.add(media_type, &serde_json::to_vec(value)?)
     }
 
-    /// The image of one machine: one layer with the program, licences and an empty /tmp.
+    /// Adds the image of one machine: one layer with the program, licences and an empty /tmp.
     fn manifest(&self, machine: Machine, program: &Path) -> Result<Value> {
         let root = stage::image_root(machine, program)?;
         let plain = root.with_extension("layer");

@@ -1,8 +1,7 @@
-//! The processors that programs are made for.
+//! The processors that programs are built for.
 
 use anyhow::{Result, bail};
 
-/// A processor architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Machine {
     /// Intel and AMD, 64 bits.
@@ -12,10 +11,9 @@ pub(super) enum Machine {
 }
 
 impl Machine {
-    /// Both.
     pub(super) const ALL: [Machine; 2] = [Machine::X86_64, Machine::Aarch64];
 
-    /// By the name that people use.
+    /// Parses its common name.
     pub(super) fn named(name: &str) -> Result<Machine> {
         match name {
             "x86-64" | "x86_64" | "amd64" => Ok(Machine::X86_64),
@@ -24,7 +22,7 @@ impl Machine {
         }
     }
 
-    /// As in file names; Rust, rpm and the kernel have the same.
+    /// Returns its name in file names; Rust, rpm and the kernel use the same.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Machine::X86_64 => "x86_64",
@@ -32,7 +30,7 @@ impl Machine {
         }
     }
 
-    /// Debian's name, and that of images.
+    /// Returns its name in Debian and in images.
     pub(super) const fn debian(self) -> &'static str {
         match self {
             Machine::X86_64 => "amd64",
@@ -40,12 +38,10 @@ impl Machine {
         }
     }
 
-    /// Rust's target with glibc.
     pub(super) fn shared_target(self) -> String {
         format!("{}-unknown-linux-gnu", self.name())
     }
 
-    /// Rust's target with musl.
     pub(super) fn fixed_target(self) -> String {
         format!("{}-unknown-linux-musl", self.name())
     }
@@ -55,7 +51,7 @@ impl Machine {
         std::env::consts::ARCH == self.name()
     }
 
-    /// The emulator of its programs.
+    /// Returns the emulator for its programs.
     pub(super) fn emulator(self) -> String {
         format!("qemu-{}-static", self.name())
     }

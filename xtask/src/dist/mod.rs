@@ -1,8 +1,8 @@
-//! `cargo xtask dist`: everything that people install, for two machines, and the check that it installs.
+//! `cargo xtask dist`: builds all release artifacts for two machines, and checks that they install.
 //!
-//! What is made needs no network once the tools and dependencies are here. Programs for glibc are linked by zig, which
-//! knows the symbols of each version of it, so that they run where [`OLDEST_GLIBC`] does; static ones by LLD with Rust's
-//! own musl.
+//! Building needs no network once the tools and dependencies are present. zig links programs for glibc: it knows the
+//! symbols of each version of it, so that they run with [`OLDEST_GLIBC`]. LLD links static ones with the musl that Rust
+//! includes.
 
 mod check;
 mod clean_root;
@@ -24,13 +24,12 @@ use anyhow::{Result, bail, ensure};
 use machine::Machine;
 use std::path::{Path, PathBuf};
 
-/// The glibc that the packages must run with: that of RHEL 8, Debian 10 and Ubuntu 18.10, and of `manylinux_2_28`.
+/// The glibc that packages must run with: that of RHEL 8, Debian 10 and Ubuntu 18.10, and of `manylinux_2_28`.
 const OLDEST_GLIBC: glibc::Version = glibc::Version { major: 2, minor: 28 };
 
 /// A larger static program gets a warning: find out what it contains.
 const STATIC_BYTES_EXPECTED: u64 = 40_000_000;
 
-/// What is made or checked.
 pub struct Options {
     machines: Vec<Machine>,
     task: Task,
@@ -69,22 +68,21 @@ impl Options {
     }
 }
 
-/// Where the files of a release go, and nothing else.
+/// Returns the directory for the files of a release, and nothing else.
 fn directory() -> PathBuf {
     target_directory().join("release-files")
 }
 
-/// Where what they are made of lies meanwhile.
+/// Returns the directory for intermediate files.
 fn work_directory() -> PathBuf {
     target_directory().join("dist-work")
 }
 
-/// The version of Plumb.
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Makes the files of a release, or checks them.
+/// Builds the files of a release, or checks them.
 pub fn run(options: &Options) -> Result<()> {
     match options.task {
         Task::Make => make(options),
@@ -95,7 +93,7 @@ pub fn run(options: &Options) -> Result<()> {
 fn make(options: &Options) -> Result<()> {
     tools::provide(&tools::for_machines(tools::TO_MAKE, &options.machines))?;
     let dir = directory();
-    // Files of an earlier call are not of this release.
+    // Files of an earlier call do not belong to this release.
     if dir.exists() {
         std::fs::remove_dir_all(&dir)?;
     }

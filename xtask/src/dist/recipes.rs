@@ -1,4 +1,4 @@
-//! The recipes in `packaging/` that nobody has published: they parse, and they name the files of this release.
+//! Checks the recipes in `packaging/` that are not published: they parse, and they name the files of this release.
 
 use super::machine::Machine;
 use super::{image, tarball, version};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Reads every recipe as its package manager would, as far as that works without installing anything.
+/// Parses every recipe like its package manager, as far as possible without installing anything.
 pub(super) fn check() -> Result<()> {
     let dir = workspace().join("packaging");
     name_this_release(&|file| Ok(std::fs::read_to_string(workspace().join(file))?))?;
@@ -18,7 +18,7 @@ pub(super) fn check() -> Result<()> {
     // makepkg reads the variables (SC2034), sets `pkgdir` (SC2154), and stops at the first error (SC2164).
     run(shellcheck("SC2034,SC2154,SC2164").arg(&aur))?;
     for file in ["nix/package.nix", "nix/flake.nix"] {
-        // Reading needs no users that build.
+        // Parsing needs no build users.
         run(quiet("nix-instantiate").env("NIX_CONFIG", "build-users-group =").arg("--parse").arg(dir.join(file)))?;
     }
     let action = yaml(&dir.join("github-action/action.yml"))?;
@@ -61,7 +61,8 @@ fn yaml(path: &Path) -> Result<Vec<Value>> {
     serde_json::from_slice(&output.stdout).with_context(|| path.display().to_string())
 }
 
-/// Every file that names a version or a file of the release names that of this one. `read` takes a path in the workspace.
+/// Checks that every file that names a version or a file of the release names that of this one. `read` takes a path in
+/// the workspace.
 fn name_this_release(read: &dyn Fn(&str) -> Result<String>) -> Result<()> {
     let version = version();
     let deb = format!("plumb_{version}-1_{}.deb", Machine::X86_64.debian());
@@ -84,7 +85,7 @@ fn name_this_release(read: &dyn Fn(&str) -> Result<String>) -> Result<()> {
     Ok(())
 }
 
-/// The scripts of a composite action. Each step has one, for bash, and uses only inputs that the action has.
+/// Returns the scripts of a composite action. Each step has one, for bash, and uses only existing inputs of the action.
 fn scripts(action: &Value) -> Result<Vec<&str>> {
     let inputs = action["inputs"].as_object().context("action.yml: no inputs")?;
     let steps = action["runs"]["steps"].as_array().context("action.yml: no steps")?;
@@ -101,7 +102,7 @@ fn scripts(action: &Value) -> Result<Vec<&str>> {
     Ok(scripts)
 }
 
-/// The job mounts the claim that stands beside it, where Plumb measures.
+/// Checks that the job mounts the claim defined next to it, and that Plumb measures there.
 fn job(documents: &[Value]) -> Result<()> {
     let of_kind =
         |kind: &str| documents.iter().find(|one| one["kind"] == kind).with_context(|| format!("job.yaml: no {kind}"));
@@ -132,7 +133,7 @@ mod tests {
         assert!(error.starts_with("packaging/homebrew/plumb.rb does not contain"), "{error}");
     }
 
-    // Protects users from a stranger's package: `plumb` on PyPI is not this project's.
+    // Protects users from a foreign package: `plumb` on PyPI is a different project.
     #[test]
     fn no_recipe_installs_plumb_by_its_name_from_pypi() {
         let dir = workspace().join("packaging");

@@ -1,6 +1,7 @@
-//! What is linked in, as a CycloneDX document: crates with licence and checksum, and SQLite, which one of them bundles.
+//! Lists the linked components as a CycloneDX document: crates with licence and checksum, and SQLite, which one of them
+//! bundles.
 //!
-//! Source: CycloneDX 1.5, JSON. cargo itself says what is linked, so that no other tool can disagree with it.
+//! Source: CycloneDX 1.5, JSON. cargo itself lists the linked crates, so that no other tool can disagree with it.
 
 use super::machine::Machine;
 use super::version;
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Its file.
 pub(super) fn name() -> String {
     format!("plumb-{}.cdx.json", version())
 }
@@ -23,7 +23,6 @@ struct Linked {
     licence: String,
 }
 
-/// Writes it.
 pub(super) fn write(out: &Path) -> Result<()> {
     let checksums = checksums(&std::fs::read_to_string(workspace().join("Cargo.lock"))?);
     let linked = linked()?;
@@ -61,10 +60,10 @@ fn component(one: &Linked, checksums: &BTreeMap<(String, String), String>) -> Va
         "bom-ref": reference,
         "name": one.name,
         "version": one.version,
-        // An older way to say OR, which SPDX does not know.
+        // An older form of OR, which SPDX does not support.
         "licenses": [{ "expression": one.licence.replace('/', " OR ") }],
     });
-    // What the registry does not have is Plumb's own.
+    // Crates without a checksum are Plumb's own.
     if let Some(checksum) = checksums.get(&(one.name.clone(), one.version.clone())) {
         component["purl"] = reference.into();
         component["hashes"] = json!([{ "alg": "SHA-256", "content": checksum }]);
@@ -72,7 +71,7 @@ fn component(one: &Linked, checksums: &BTreeMap<(String, String), String>) -> Va
     component
 }
 
-/// Crates whose code is in the program of any machine; not what only builds run.
+/// Returns crates whose code is in the program of any machine, without those that only run during builds.
 fn linked() -> Result<BTreeSet<Linked>> {
     let mut tree = cargo();
     tree.args(["tree", "--locked", "--offline", "--package", "plumb", "--edges", "normal,no-proc-macro"]);
@@ -85,7 +84,7 @@ fn linked() -> Result<BTreeSet<Linked>> {
     Ok(lines.lines().filter_map(crate_of).filter(|one| one.name != "plumb").collect())
 }
 
-/// `name v1.2.3 (path)|licence (*)`.
+/// Parses `name v1.2.3 (path)|licence (*)`.
 fn crate_of(line: &str) -> Option<Linked> {
     let (package, licence) = line.split_once('|')?;
     let mut words = package.split_whitespace();
@@ -94,7 +93,7 @@ fn crate_of(line: &str) -> Option<Linked> {
     Some(Linked { name, version, licence: licence.trim_end_matches(" (*)").to_owned() })
 }
 
-/// Checksums of `Cargo.lock`, by name and version.
+/// Returns the checksums in `Cargo.lock`, by name and version.
 fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     let value_of = |package: &str, key: &str| {
         let line = package.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""))?;
@@ -106,7 +105,7 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     lock.split("[[package]]").filter_map(of).collect()
 }
 
-/// The version that the header of the bundled SQLite states.
+/// Returns the version in the header of the bundled SQLite.
 fn sqlite_version(of_crate: &str) -> Result<String> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));

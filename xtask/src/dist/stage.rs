@@ -1,4 +1,5 @@
-//! What packages hold, in one directory: program, manual, completions, licences, and the manifest that the packagers read.
+//! Contents of packages in one directory: program, manual, completions, licences, and the manifest that the packagers
+//! read.
 
 use super::compile::program;
 use super::debug::Split;
@@ -11,13 +12,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Lays it out anew.
 pub(super) fn make(machine: Machine, fixed: &Path, shared: &Path, oldest: Version) -> Result<PathBuf> {
     let dir = work_directory().join(format!("stage-{}", machine.name()));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(dir.join("completions"))?;
     std::fs::copy(shared, dir.join("plumb"))?;
-    // The static program says the same and needs no C library here.
+    // The static program prints the same manual and needs no C library here.
     run(program(machine, fixed).args(["man", "--all"]).arg(dir.join("man")))?;
     pack_pages(&dir.join("man"))?;
     for (shell, file) in [("bash", "plumb.bash"), ("zsh", "_plumb"), ("fish", "plumb.fish")] {
@@ -34,12 +34,12 @@ pub(super) fn make(machine: Machine, fixed: &Path, shared: &Path, oldest: Versio
         dir.join("Cargo.toml"),
         text.replace("@VERSION@", version()).replace("@GLIBC@", &oldest.to_string()),
     )?;
-    // The packagers ask cargo about the manifest, and cargo wants a source.
+    // The packagers ask cargo about the manifest, and cargo requires a source.
     std::fs::write(dir.join("main.rs"), "fn main() {}\n")?;
     Ok(dir)
 }
 
-/// Lays out what the packages with debug information hold.
+/// Lays out the contents of packages with debug information.
 pub(super) fn make_debug(machine: Machine, shared: &Split) -> Result<PathBuf> {
     let dir = work_directory().join(format!("stage-debug-{}", machine.name()));
     let _ = std::fs::remove_dir_all(&dir);
@@ -54,14 +54,14 @@ pub(super) fn make_debug(machine: Machine, shared: &Split) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// As Debian's policy wants it (12.1): `gzip -9n`.
+/// As required by Debian's policy (12.1): `gzip -9n`.
 fn pack_pages(dir: &Path) -> Result<()> {
     let pages: Vec<PathBuf> = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     ensure!(pages.len() > 20, "{} pages", pages.len());
     run(Command::new("gzip").args(["-9n", "--force"]).args(pages))
 }
 
-/// What an image holds: the static program, licences, and an empty /tmp.
+/// Lays out the contents of an image: the static program, licences, and an empty /tmp.
 pub(super) fn image_root(machine: Machine, fixed: &Path) -> Result<PathBuf> {
     let root = work_directory().join(format!("stage-image-{}", machine.name()));
     let _ = std::fs::remove_dir_all(&root);

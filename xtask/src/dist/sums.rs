@@ -1,14 +1,13 @@
-//! `SHA256SUMS`.
+//! The file `SHA256SUMS`.
 
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The name of the file.
 pub(super) const NAME: &str = "SHA256SUMS";
 
-/// What a release consists of: every plain file of a directory, but for the sums themselves.
+/// Returns the files of a release: every plain file of a directory, except the checksums themselves.
 pub(super) fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
@@ -17,7 +16,7 @@ pub(super) fn files(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Writes the sums of a directory's files, for `sha256sum -c`.
+/// Writes the checksums of a directory's files, for `sha256sum -c`.
 pub(super) fn write(dir: &Path) -> Result<()> {
     let mut text = String::new();
     for file in files(dir)? {
@@ -30,7 +29,6 @@ pub(super) fn write(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// In hexadecimal digits.
 pub(super) fn of(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");

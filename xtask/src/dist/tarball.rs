@@ -7,12 +7,11 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
 
-/// The name of the archive without its endings, and of the directory in it.
+/// Returns the name of the archive without its extensions, which is also the directory in it.
 pub(super) fn name(machine: Machine) -> String {
     format!("plumb-{}-{}-linux-static", version(), machine.name())
 }
 
-/// Writes the archive.
 pub(super) fn write(machine: Machine, stage: &Path, fixed: &Path, out: &Path) -> Result<()> {
     let name = name(machine);
     let dir = stage.join(&name);
@@ -32,13 +31,11 @@ pub(super) fn write(machine: Machine, stage: &Path, fixed: &Path, out: &Path) ->
 /// Whether an archive is compressed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
-    /// By gzip.
     Gzip,
-    /// It is not.
     None,
 }
 
-/// An archive that is the same whenever and by whomever it is made.
+/// Writes an archive that does not depend on the time or the user.
 pub(super) fn archive(dir: &Path, names: &[&str], out: &Path, compression: Compression) -> Result<()> {
     let mut tar = Command::new("tar");
     tar.args(["--create", "--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--format=ustar"]);

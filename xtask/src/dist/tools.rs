@@ -1,5 +1,5 @@
-//! The programs that a release is made and checked with. What is missing is installed: Debian packages as root, all else in a
-//! directory of its own below the target directory.
+//! Programs for building and checking a release. Missing ones are installed: Debian packages as root, all others in a
+//! separate directory below the target directory.
 
 use super::machine::Machine;
 use crate::packages::{self, is_root};
@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A program, how to see that it is here, and where it comes from.
+/// A program, how to detect it, and its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Tool {
     name: &'static str,
@@ -17,14 +17,11 @@ pub(super) struct Tool {
     origin: Origin,
 }
 
-/// Where a program comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// A package of Debian.
     Debian(&'static str),
-    /// A crate.
     Crate(&'static str),
-    /// A package of Python's index.
+    /// A package of the Python Package Index.
     Python(&'static str),
 }
 
@@ -32,7 +29,7 @@ const fn tool(name: &'static str, probe: &'static [&'static str], origin: Origin
     Tool { name, probe, origin }
 }
 
-/// What making needs. Python's packages need its venv, so that comes first.
+/// Tools for building. Python's packages need its venv, so that comes first.
 pub(super) const TO_MAKE: &[Tool] = &[
     tool("musl-gcc", &["musl-gcc", "--version"], Origin::Debian("musl-tools")),
     tool("tar", &["tar", "--version"], Origin::Debian("tar")),
@@ -45,7 +42,7 @@ pub(super) const TO_MAKE: &[Tool] = &[
     tool("cargo-generate-rpm", &["cargo-generate-rpm", "--version"], Origin::Crate("cargo-generate-rpm")),
 ];
 
-/// What checking needs as well.
+/// Additional tools for checking.
 pub(super) const TO_CHECK: &[Tool] = &[
     tool("mmdebstrap", &["mmdebstrap", "--version"], Origin::Debian("mmdebstrap")),
     tool("rpm", &["rpm", "--version"], Origin::Debian("rpm")),
@@ -60,22 +57,23 @@ pub(super) const TO_CHECK: &[Tool] = &[
 
 const VENV: Tool = tool("Python's venv", &["python3", "-c", "import ensurepip, venv"], Origin::Debian("python3-venv"));
 
-/// What programs of another machine need, to be made and to be checked: its programs print manual and completions.
+/// Tools for programs of another machine: they are emulated to print manual and completions.
 const TO_EMULATE: &[Tool] =
     &[tool("qemu-user", &["qemu-aarch64-static", "--version"], Origin::Debian("qemu-user-static"))];
 
-/// These, and an emulator where one of the machines is not this one.
+/// Returns these, and an emulator if one of the machines is not this one.
 pub(super) fn for_machines(tools: &[Tool], machines: &[Machine]) -> Vec<Tool> {
     let emulated = machines.iter().any(|machine| !machine.is_own());
     [tools, if emulated { TO_EMULATE } else { &[] }].concat()
 }
 
-/// Installs what is missing.
+/// Installs missing tools.
 ///
 /// # Errors
-/// One line for each tool that is missing and cannot be installed, with the command that installs it.
+///
+/// One line for each missing tool that cannot be installed, with the command that installs it.
 pub(super) fn provide(tools: &[Tool]) -> Result<()> {
-    // Before anything is installed, which takes minutes.
+    // Before installing anything, which takes minutes.
     require(tools.iter().filter(|tool| !tool.can_be_installed()))?;
     for tool in tools.iter().filter(|tool| !tool.starts()) {
         println!("installing {} ({})", tool.name, tool.by_hand());
@@ -95,19 +93,19 @@ fn require<'a>(tools: impl Iterator<Item = &'a Tool>) -> Result<()> {
     Ok(())
 }
 
-/// A command that finds the tools installed here before those of the system.
+/// Returns a command that prefers tools installed here to those of the system.
 pub(super) fn command(name: &str) -> Command {
     let mut command = Command::new(name);
     command.env("PATH", search_path());
     command
 }
 
-/// Where programs are looked for: the tools installed here first.
+/// Returns the search path: the tools installed here first.
 pub(super) fn search_path() -> OsString {
     let own = [directory().join("bin"), venv().join("bin")];
     let inherited = std::env::var_os("PATH").unwrap_or_default();
     let all = own.into_iter().chain(std::env::split_paths(&inherited));
-    // A directory whose name holds a colon cannot be in a search path at all.
+    // A directory whose name contains a colon cannot be in a search path.
     std::env::join_paths(all).unwrap_or(inherited)
 }
 
@@ -137,12 +135,12 @@ impl Tool {
     fn install(&self) -> Result<()> {
         match self.origin {
             Origin::Debian(package) => packages::install(&[package]).or_else(|_| {
-                // The list of packages may be older than the mirror.
+                // The package list may be older than the mirror.
                 packages::apt(&["update", "--quiet"])?;
                 packages::install(&[package])
             }),
             Origin::Crate(name) => {
-                // What packs files once need not be fast; an optimised build of it takes minutes.
+                // A packer for a few files need not be fast; an optimised build of it takes minutes.
                 let mut install = cargo();
                 install.args(["install", name, "--locked", "--quiet", "--debug", "--root"]).arg(directory());
                 run(install.env("CARGO_TARGET_DIR", directory().join("build")))?;
@@ -164,7 +162,7 @@ impl Tool {
         }
     }
 
-    /// The command that installs it.
+    /// Returns the command that installs it.
     fn by_hand(&self) -> String {
         match self.origin {
             Origin::Debian(package) => format!("apt-get install {package}"),

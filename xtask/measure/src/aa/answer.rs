@@ -1,4 +1,4 @@
-//! What Plumb said of a trial.
+//! Plumb's verdicts in a trial.
 
 use anyhow::{Context, Result};
 use plumb_result::study::StudyReport;
@@ -6,41 +6,38 @@ use plumb_result::{Comparison, Contrast, ContrastVerdict, Gate, GateAnswer};
 use serde::{Deserialize, Serialize};
 use std::process::Output;
 
-/// How a trial ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Ending {
-    /// With verdicts.
     Judged(Verdicts),
-    /// Without an answer; why.
+    /// No answer; the reason.
     Failed(String),
-    /// By Ctrl-C. It is tried again.
+    /// Interrupted by Ctrl-C. The trial is repeated.
     Interrupted,
 }
 
-/// The verdicts of one trial. Nothing differs, so every claim is false.
+/// The verdicts of one trial. The sides are equal, so every claim is false.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Verdicts {
-    /// Faster, slower, fewer or more, in words.
+    /// Claims of faster, slower, fewer or more, as text.
     pub claims: Vec<String>,
-    /// Fewer or more of what every run of a side counted the same.
+    /// Claims of fewer or more about counts that were the same in every run of a side.
     pub exact_claims: Vec<String>,
-    /// Numbers whose difference is within the margin; of counts also those that were the same in every run.
+    /// Numbers whose difference is within the margin, and counts that were the same in every run.
     pub equivalent: u32,
-    /// Numbers of which nothing is said.
+    /// Numbers without a verdict.
     pub cannot_tell: u32,
     /// Numbers on which the two tests disagree.
     pub fragile: u32,
     /// Numbers with an interval and no verdict.
     #[serde(default)]
     pub secondary: u32,
-    /// Runs that checks rejected.
     #[serde(default)]
     pub rejected: u32,
 }
 
 impl Verdicts {
-    /// Adds those of another trial.
+    /// Adds the verdicts of another trial.
     pub(super) fn add(&mut self, other: &Verdicts) {
         self.claims.extend(other.claims.iter().cloned());
         self.exact_claims.extend(other.exact_claims.iter().cloned());
@@ -63,7 +60,7 @@ impl Verdicts {
             ContrastVerdict::CannotTell => self.cannot_tell += 1,
             ContrastVerdict::Fragile => self.fragile += 1,
             ContrastVerdict::Faster | ContrastVerdict::Slower => {
-                // An interval that cannot be wrong is one of counts that were the same in every run.
+                // An interval with confidence 1 belongs to counts that were the same in every run.
                 let is_exact = contrast.confidence == 1.0;
                 let claims = if is_exact { &mut self.exact_claims } else { &mut self.claims };
                 claims.push(in_words(contrast));
@@ -71,7 +68,7 @@ impl Verdicts {
         }
     }
 
-    /// `2 equivalent, 1 cannot tell`.
+    /// Formats a summary: `2 equivalent, 1 cannot tell`.
     pub(super) fn line(&self) -> String {
         let parts = [
             (self.claims.len() as u32, "FALSE"),
@@ -88,7 +85,7 @@ impl Verdicts {
     }
 }
 
-/// Everything that judges it: `slower: write write.iops of twin B, 0.93 (0.89–0.97), p 0.002, 8 blocks`.
+/// Formats a contrast with its evidence: `slower: write write.iops of twin B, 0.93 (0.89–0.97), p 0.002, 8 blocks`.
 fn in_words(contrast: &Contrast) -> String {
     let number = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.4}"));
     format!(
@@ -110,7 +107,7 @@ fn in_words(contrast: &Contrast) -> String {
     )
 }
 
-/// What `plumb compare --json` printed.
+/// Parses the output of `plumb compare --json`.
 pub(super) fn of_comparison(output: &Output) -> Ending {
     ending(output, |comparison: Comparison| {
         let mut verdicts = Verdicts { rejected: comparison.left_out.len() as u32, ..Verdicts::default() };
@@ -119,7 +116,7 @@ pub(super) fn of_comparison(output: &Output) -> Ending {
     })
 }
 
-/// What `plumb study run --json` printed.
+/// Parses the output of `plumb study run --json`.
 pub(super) fn of_study(output: &Output) -> Ending {
     ending(output, |report: StudyReport| {
         let mut verdicts = Verdicts { rejected: report.counts.rejected, ..Verdicts::default() };
@@ -134,7 +131,7 @@ pub(super) fn of_study(output: &Output) -> Ending {
     })
 }
 
-/// What `plumb gate --json` printed: of equals, `regression` is false.
+/// Parses the output of `plumb gate --json`. For equal sides, `regression` is false.
 pub(super) fn of_gate(output: &Output) -> Ending {
     ending(output, |gate: Gate| {
         let mut verdicts = Verdicts { rejected: gate.left_out.len() as u32, ..Verdicts::default() };
@@ -151,7 +148,7 @@ fn ending<T: serde::de::DeserializeOwned>(output: &Output, verdicts: impl Fn(T) 
     let said: Result<T> = plumb_document::json::from_slice(&output.stdout).context("no answer in JSON");
     match (output.status.code(), said) {
         (Some(130) | None, _) => Ending::Interrupted,
-        // 3: checks rejected too much; what is left is judged, and is an answer. 1 and 6: a gate's.
+        // 3: checks rejected too much; the rest is judged, and counts as an answer. 1 and 6 come from a gate.
         (Some(0 | 1 | 3 | 6), Ok(said)) => Ending::Judged(verdicts(said)),
         (_, said) => {
             let errors = String::from_utf8_lossy(&output.stderr);

@@ -6,23 +6,23 @@ use super::places::{Mounted, STORAGES, TRIAL};
 use anyhow::Result;
 use plumb_workload_text::named::NAMED;
 
-/// A comparison ends within this time and what one block more takes, so that it is at most 30 s.
+/// A comparison ends within this time plus one more block, so that it takes at most 30 s.
 const BUDGET: &str = "24s";
-/// Of each timed phase: six blocks of the shortest work take half of the budget.
+/// Length of each timed phase: six blocks of the shortest work take half of the budget.
 const TIME: &str = "800ms";
 const SIZE: &str = "24MiB";
 
-/// How two equal places are had.
+/// Kinds of two equal places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pair {
-    /// Two new file systems of one kind, each on a device of its own.
+    /// Two new file systems of one kind, each on a separate device.
     Twins,
     /// One directory, twice.
     Same,
 }
 
 impl Pair {
-    /// As a trial is told.
+    /// Returns the name in a trial's description.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Pair::Twins => "two of the same",
@@ -31,7 +31,7 @@ impl Pair {
     }
 }
 
-/// Runs a comparison. Each kind of storage, then each pair, then each work is met in turn: 64 are all of them once.
+/// Runs a comparison. Storage, then pair, then work vary in turn: 64 indices cover all combinations once.
 pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
     let index = index as usize;
     let storage = STORAGES[index % STORAGES.len()];

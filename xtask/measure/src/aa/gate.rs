@@ -8,14 +8,14 @@ use crate::mount::FileSystem;
 use anyhow::Result;
 use plumb_workload_text::named::NAMED;
 
-/// A gate ends within this time, if its first six blocks fit into it. With start and end it is at most 20 s.
+/// A gate ends within this time, if its first six blocks fit into it. With start and end it takes at most 20 s.
 const BUDGET: &str = "18s";
 const SIZE: &str = "24MiB";
 
-/// Where gates take place: what a pipeline has.
+/// Storage of gates: the kinds that a CI pipeline has.
 const STORAGES: [Storage; 2] = [Storage::Memory, Storage::Disk(FileSystem::Ext4)];
 
-/// Runs a gate. Each kind of storage, then each pair, then each work is met in turn: 32 are all of them once.
+/// Runs a gate. Storage, then pair, then work vary in turn: 32 indices cover all combinations once.
 pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
     let index = index as usize;
     let storage = STORAGES[index % STORAGES.len()];

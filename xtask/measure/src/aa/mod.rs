@@ -1,8 +1,8 @@
-//! `cargo xtask aa`: equal against equal on real file systems, and how often Plumb claims a difference.
+//! `cargo xtask aa`: compares equal places on real file systems, and counts how often Plumb claims a difference.
 //!
-//! Comparisons are of two file systems of one kind, or of one directory under two names; studies are of a factor whose
-//! levels change nothing. Whatever is called faster or slower there is a false claim. A trial is kept as soon as it has
-//! ended, so that a run that was interrupted goes on where it was. docs/calibration.md says what came of it.
+//! Comparisons use two file systems of one kind, or one directory under two names. Studies use a factor whose levels
+//! change nothing. Any claim of faster or slower is false there. A trial is stored as soon as it has ended, so that an
+//! interrupted run can be resumed. docs/calibration.md has the results.
 
 mod answer;
 mod comparison;
@@ -23,10 +23,9 @@ use tally::{Kind, Record, Tally};
 
 /// Above this rate of false claims, Plumb breaks its promise.
 const PROMISED: f64 = 0.05;
-/// Trials that end without an answer or a number; above this share, what the others say is no longer a rate.
+/// Maximum share of trials that end without an answer or a number; above it, the rate of the others means nothing.
 const LOST_MOST: f64 = 0.1;
 
-/// What was asked for.
 #[derive(Debug)]
 pub(crate) struct Options {
     comparisons: u32,
@@ -65,13 +64,13 @@ impl Options {
         Ok(options)
     }
 
-    /// `cargo xtask aa gate`: gates and nothing else, unless that is asked for.
+    /// Parses the options of `cargo xtask aa gate`: only gates by default.
     pub(crate) fn of_gates(arguments: &[&str]) -> Result<Options> {
         let gates = ["--comparisons", "0", "--studies", "0", "--gates", "200"];
         Options::parse(&gates.iter().chain(arguments).copied().collect::<Vec<_>>())
     }
 
-    /// What is to be tried, its kinds in proportion, so that a part has all of them.
+    /// Returns the trials with their kinds in proportion, so that any part contains all kinds.
     fn trials(&self) -> Vec<(Kind, u32)> {
         let of =
             |kind: Kind, count: u32| (0..count).map(move |index| (f64::from(index) / f64::from(count), kind, index));
@@ -82,16 +81,15 @@ impl Options {
     }
 }
 
-/// What a trial may use.
+/// Resources of a trial.
 struct Site<'a> {
-    /// The program under test.
     plumb: &'a Path,
-    /// On a disk; everything that is made is below it.
+    /// A directory on a disk; everything is created below it.
     work: &'a Path,
 }
 
 impl Site<'_> {
-    /// A command of Plumb's with a database and a state of its own, and what it printed.
+    /// Runs a command of Plumb's with a separate database and state, and returns its output.
     fn plumb(&self, folder: &Path, arguments: &[&str]) -> Result<Output> {
         let mut command = Command::new(self.plumb);
         command.args(arguments).env("PLUMB_DB", folder.join("plumb.db"));
@@ -101,13 +99,13 @@ impl Site<'_> {
     }
 }
 
-/// Runs the trials that are still to come, prints the rates, and fails where they break the promise.
+/// Runs the remaining trials, prints the rates, and fails if they break the promise.
 pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(xtask::packages::is_root(), "aa makes file systems on loop devices and mounts them: run it as root");
     let plumb = xtask::tools::plumb(options.binary.as_deref(), xtask::tools::Profile::Release)?;
     std::fs::create_dir_all(&options.work).with_context(|| format!("making {}", options.work.display()))?;
     let work = options.work.canonicalize()?;
-    // What is being tried may be told from where it is kept, so that another seed is another tally.
+    // Results depend on the path of the data, so another seed is another tally.
     let mut tally = Tally::open(&work.join(format!("seed-{}.jsonl", options.seed)))?;
     places::take_down_what_was_left(&work)?;
     let site = Site { plumb: &plumb, work: &work };
@@ -133,7 +131,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     report(&tally, &trials)
 }
 
-/// Of a trial; trials whose numbers are neighbours have nothing else in common. Positive, as TOML's integers have a sign.
+/// Returns the seed of a trial. Trials with adjacent numbers must be independent. Positive, because TOML's integers
+/// have a sign.
 fn trial_seed(seed: u64, kind: Kind, index: u32) -> u64 {
     let kind = match kind {
         Kind::Comparison => 0,
@@ -144,12 +143,12 @@ fn trial_seed(seed: u64, kind: Kind, index: u32) -> u64 {
     (SplitMix::new(stream).unit() * f64::from(u32::MAX)) as u64
 }
 
-/// What the trials of one kind came to.
+/// Totals of the trials of one kind.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
-    /// Those that ended with verdicts.
+    /// Trials that ended with verdicts.
     trials: u64,
-    /// Those that ended without a number to judge: they claim nothing, and are no evidence that nothing is claimed.
+    /// Trials that ended without a number to judge: they claim nothing, but are no evidence either.
     empty: u64,
     failed: u64,
     /// Trials with any false claim.
@@ -183,7 +182,7 @@ impl Counts {
         exact_interval(self.false_claims, self.trials)
     }
 
-    /// What breaks the promise, in words.
+    /// Returns the broken promises as text.
     fn broken(&self, name: &str) -> Vec<String> {
         let mut broken = Vec::new();
         let lo = self.rate().lo;
@@ -275,7 +274,8 @@ mod tests {
         Counts::of(records.iter())
     }
 
-    // Protects: a rate that may still be 5 % passes, one that cannot be fails; one claim of an exact count fails alone.
+    // Protects: a rate that may still be 5 % passes, and one that cannot be fails; a single claim about an exact count
+    // fails.
     #[test]
     fn what_breaks_the_promise() {
         assert!(claims(10).broken("x").is_empty());
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(one.broken("x"), ["x: 1 false claims of exact counts"]);
         let failed = Counts::of([record(0, Ending::Failed("no".to_owned()))].iter());
         assert_eq!(failed.broken("x"), ["x: 1 of 1 trials failed or had no numbers"]);
-        // One that judged nothing does not make the others look better.
+        // A trial that judged nothing does not improve the rate.
         let empty = Counts::of([record(0, Ending::Judged(Verdicts::default()))].iter());
         assert_eq!((empty.trials, empty.empty), (0, 1));
     }

@@ -1,4 +1,4 @@
-//! Places that are equal, and what a trial that was killed left of them.
+//! Equal places, and leftovers of killed trials.
 
 use crate::mount::{FileSystem, LoopMode, MountedLoop, Tmpfs};
 use anyhow::{Context, Result};
@@ -8,19 +8,17 @@ use std::process::Command;
 
 /// XFS refuses less than 300 MiB.
 const DISK_BYTES: u64 = 400 << 20;
-/// What trials are called while they are under way.
+/// Directory prefix of trials in progress.
 pub(super) const TRIAL: &str = "trial-";
 
-/// Where a comparison takes place.
+/// Kinds of storage for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Storage {
     /// A file system on a loop device.
     Disk(FileSystem),
-    /// A tmpfs.
     Memory,
 }
 
-/// Each of them.
 pub(super) const STORAGES: [Storage; 4] = [
     Storage::Disk(FileSystem::Ext4),
     Storage::Disk(FileSystem::Xfs),
@@ -29,7 +27,7 @@ pub(super) const STORAGES: [Storage; 4] = [
 ];
 
 impl Storage {
-    /// As mount(8) calls it.
+    /// Returns mount(8)'s name.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Storage::Disk(kind) => kind.name(),
@@ -38,14 +36,14 @@ impl Storage {
     }
 }
 
-/// A mounted file system, taken down when it is dropped.
+/// A mounted file system, unmounted when it is dropped.
 pub(super) enum Mounted {
     Disk(MountedLoop),
     Memory(Tmpfs),
 }
 
 impl Mounted {
-    /// A new one below `folder`, which belongs to the side `letter`; disks are images that `work` has for each side.
+    /// Mounts a new file system below `folder` for the side `letter`. Disks are images that `work` has for each side.
     pub(super) fn of(storage: Storage, work: &Path, folder: &Path, letter: char) -> Result<Mounted> {
         let place = folder.join(letter.to_string());
         let mounted = match storage {
@@ -61,7 +59,6 @@ impl Mounted {
         mounted.with_context(|| format!("no {} can be mounted here", storage.name()))
     }
 
-    /// Where it is mounted.
     pub(super) fn place(&self) -> &Path {
         match self {
             Mounted::Disk(disk) => disk.place(),
@@ -70,7 +67,8 @@ impl Mounted {
     }
 }
 
-/// The image of a side's disk, made once. All of its blocks are written, so that no trial is the first to write one.
+/// Returns the image of a side's disk, created once. All of its blocks are written, so that no trial is the first to
+/// write one.
 fn disk(work: &Path, letter: char) -> Result<PathBuf> {
     let image = work.join(format!("disk-{letter}"));
     let is_whole = std::fs::metadata(&image).is_ok_and(|data| data.len() == DISK_BYTES);
@@ -84,7 +82,7 @@ fn disk(work: &Path, letter: char) -> Result<PathBuf> {
     Ok(image)
 }
 
-/// Takes down what trials below `work` left that were killed: mounts, loop devices, directories.
+/// Removes leftovers of killed trials below `work`: mounts, loop devices, directories.
 pub(super) fn take_down_what_was_left(work: &Path) -> Result<()> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").context("/proc/self/mountinfo")?;
     for place in mounted_below(&mounts, work).into_iter().rev() {
@@ -105,7 +103,7 @@ pub(super) fn take_down_what_was_left(work: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Mount points below a directory, in the order in which they were mounted. Source: proc_pid_mountinfo(5), fifth field.
+/// Returns mount points below a directory, in mount order. Source: proc_pid_mountinfo(5), fifth field.
 fn mounted_below(mountinfo: &str, directory: &Path) -> Vec<PathBuf> {
     let points = mountinfo.lines().filter_map(|line| line.split_whitespace().nth(4)).map(PathBuf::from);
     points.filter(|point| point.starts_with(directory) && point != directory).collect()

@@ -1,4 +1,4 @@
-//! `cargo xtask aa power`: gates against the bars that they promise, on simulated devices, whose truth is known, and on
+//! `cargo xtask aa power`: gates compared with their promised bars, on simulated devices with a known truth, and on
 //! real storage.
 
 use super::places::{self, Mounted, Storage, TRIAL};
@@ -9,13 +9,12 @@ use plumb_result::{Gate, GateAnswer};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What was asked for.
 #[derive(Debug)]
 pub(crate) struct Options {
     trials: u64,
     only: String,
     binary: Option<PathBuf>,
-    /// On real storage: where file systems are made. Otherwise devices are simulated.
+    /// Directory for real file systems; `None` for simulated devices.
     real: Option<PathBuf>,
 }
 
@@ -41,32 +40,31 @@ impl Options {
     }
 }
 
-/// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Counted {
-    /// Gates that find a regression, of which there is one: at least this many per cent.
+    /// Minimum percentage of gates that find an existing regression.
     Found(u32),
-    /// Gates that find one, of which there is none: at most this many per cent.
+    /// Maximum percentage of gates that find a nonexistent regression.
     False(u32),
-    /// Gates that cannot tell, whose successor decides in the time that they ask for: at least this many per cent.
+    /// Minimum percentage of gates without a verdict that decide when repeated with the time that they ask for.
     Decided(u32),
 }
 
 struct Scenario {
     name: &'static str,
     sides: Sides,
-    /// The options that say what is done and judged.
+    /// Options that set the work and the judged numbers.
     work: &'static [&'static str],
-    /// Of the (first) gate, by the devices' own clocks.
+    /// Budget of the (first) gate, in the devices' own time.
     budget: &'static str,
     time: &'static str,
     counted: Counted,
 }
 
-/// What a gate is of.
+/// The two sides of a gate.
 #[derive(Debug, Clone, Copy)]
 enum Sides {
-    /// Simulated devices: faults of both, faults of the candidate alone.
+    /// Simulated devices: faults of both sides, faults of the candidate only.
     Simulated([&'static str; 2]),
     /// A directory of a tmpfs, and an overlay over directories of the same tmpfs.
     Overlay,
@@ -83,9 +81,9 @@ const fn scenario(
     Scenario { name, sides: Sides::Simulated(faults), work: &[], budget, time, counted }
 }
 
-/// A device that is slower by 10 % takes 1.1 times as long, and has 9.1 % less of a rate.
+/// A device that is slower by 10 % takes 1.1 times as long, and has a rate lower by 9.1 %.
 const SLOWER: &str = "slow=10%";
-/// Short runs of a simulated device cost little and are as noisy as long ones: its spread is one draw a run.
+/// Short runs of a simulated device cost little and are as noisy as long ones: its spread is one draw per run.
 const SHORT: &str = "200ms";
 
 const SCENARIOS: &[Scenario] = &[
@@ -105,7 +103,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario("5 % slower, spread 6 %, asks", ["cv=6%", "slow=5%"], ["3s", SHORT], Counted::Decided(70)),
 ];
 
-/// How much slower the overlay is depends on work, machine and kernel: the last column says what was seen.
+/// How much slower the overlay is depends on work, machine and kernel; the last column shows the observed ratio.
 const REAL: &[Scenario] = &[
     Scenario {
         name: "tmpfs against an overlay on it, random reads, 5 min",
@@ -141,11 +139,12 @@ const REAL: &[Scenario] = &[
     },
 ];
 
-/// Of the files of gates on real storage: two of them, and what a file system needs, fit into the smallest of those made here.
+/// File size of gates on real storage: two files and the file system's metadata fit into the smallest of those made
+/// here.
 const REAL_SIZE: &str = "64MiB";
 const MEMORY_BYTES: u64 = 400 << 20;
 
-/// Runs every scenario, prints what came of it, and fails where a bar is missed beyond chance.
+/// Runs every scenario, prints the results, and fails if a bar is missed beyond chance.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let plumb = xtask::tools::plumb(options.binary.as_deref(), xtask::tools::Profile::Release)?;
     if let Some(work) = &options.real {
@@ -190,9 +189,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 struct Counts {
     hits: u64,
     of: u64,
-    /// Of the last gate of each trial: pass, regression, cannot tell.
+    /// Answers of each trial's last gate: pass, regression, cannot tell.
     answers: [u64; 3],
-    /// How much of the baseline the candidate has, as the last gate of each trial saw it.
+    /// Ratio of candidate to baseline in each trial's last gate.
     ratios: Vec<f64>,
 }
 
@@ -205,10 +204,9 @@ impl Counts {
     }
 }
 
-/// What gates run with.
 struct Setup<'a> {
     plumb: &'a Path,
-    /// Where real file systems are made.
+    /// Directory for real file systems.
     work: Option<&'a Path>,
 }
 
@@ -221,7 +219,7 @@ fn trials(setup: &Setup<'_>, scenario: &Scenario, trials: u64) -> Result<Counts>
                 let options = needed.options.clone().unwrap_or_default();
                 gate(setup, scenario, &options.split(' ').collect::<Vec<_>>(), 2 * trial + 2)?
             }
-            // Decided at once, or no time is named: neither is a time that was spent.
+            // A gate that decided at once, or named no time, did not use the time.
             (Counted::Decided(_), None) => continue,
             _ => first,
         };
@@ -240,7 +238,7 @@ fn trials(setup: &Setup<'_>, scenario: &Scenario, trials: u64) -> Result<Counts>
     Ok(counts)
 }
 
-/// Both sides of a gate, and what is taken down with them.
+/// Both sides of a gate, and the resources to release with them.
 struct GatePlaces {
     baseline: String,
     candidate: String,

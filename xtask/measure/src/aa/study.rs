@@ -6,24 +6,23 @@ use super::places::{STORAGES, Storage, TRIAL};
 use anyhow::Result;
 use std::path::Path;
 
-/// No plot begins after this, so that a study is at most a minute long.
+/// No plot begins after this, so that a study takes at most a minute.
 const BUDGET: &str = "40s";
 
-/// What a study runs on.
+/// Storage of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ground {
-    /// Files.
     Files(Storage),
-    /// A loop device, without a file system.
+    /// A loop device without a file system.
     Device,
 }
 
-/// Workloads as a study's file has them, and the numbers that are compared.
+/// Workloads in the syntax of a study's file, and the compared numbers.
 struct Work {
     name: &'static str,
     text: &'static str,
     metrics: &'static [&'static str],
-    /// Whether it reads what no memory holds, which a tmpfs has not.
+    /// Whether it reads cold data, which a tmpfs does not have.
     reads_cold: bool,
 }
 
@@ -84,10 +83,10 @@ const ON_DEVICES: &[Work] = &[
     },
 ];
 
-/// What devices count; there are none under a tmpfs.
+/// Counts of devices; a tmpfs has none.
 const COUNTS: &[&str] = &["device.reads", "device.writes", "device.written-bytes", "device.flushes"];
 
-/// The label's levels, and whether a level is a provisioning of its own.
+/// Levels of the label, and whether a level needs its own provisioning.
 struct Labels {
     levels: &'static str,
     change: &'static str,
@@ -99,7 +98,7 @@ const LABELS: &[Labels] = &[
     Labels { levels: "[\"a\", \"b\", \"c\"]", change: "hard" },
 ];
 
-/// One study of all that the numbers below combine.
+/// A combination of the tables below.
 struct Design {
     ground: Ground,
     work: &'static Work,
@@ -156,7 +155,7 @@ impl Design {
                     "[[provision]]\nkind = \"mkfs\"\nfs = \"{}\"\ndevice = \"@disk\"\nmount = \"{folder}/mounted\"\n",
                     kind.name()
                 );
-                // Nothing of it is written later than it is made.
+                // Nothing is initialised lazily.
                 let options = if kind.name() == "ext4" {
                     "options = [\"-E\", \"lazy_itable_init=0,lazy_journal_init=0\"]\n"
                 } else {
@@ -176,14 +175,13 @@ impl Design {
     }
 }
 
-/// Runs a study.
 pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
     let design = Design::of(index);
     let folder = tempfile::Builder::new().prefix(TRIAL).tempdir_in(site.work)?;
     let file = folder.path().join("study.toml");
     std::fs::write(&file, design.text(index, seed, folder.path()))?;
     let output = site.plumb(folder.path(), &["study", "run", &file.to_string_lossy(), "--json"])?;
-    // What a study that broke off left is taken down by the next one's start; this one's directory must be free of it.
+    // The next study cleans up after an interrupted one; only then is its directory free.
     let ending = of_study(&output);
     if !matches!(ending, Ending::Judged(_)) {
         site.plumb(folder.path(), &["clean"])?;
@@ -198,7 +196,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::PathBuf;
 
-    // Protects: sixty studies are of every ground, work, label and number of plots, and each is a study's file.
+    // Protects: sixty studies cover every storage, work, label and number of plots, and each is a valid study file.
     #[test]
     fn studies_are_of_every_kind() {
         let (mut pairs, mut labels, mut plots) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());

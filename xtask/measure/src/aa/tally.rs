@@ -1,4 +1,4 @@
-//! The trials that have ended, a line of JSON each, in a file that outlives the process.
+//! Finished trials, a line of JSON each, in a file that survives the process.
 
 use super::answer::Ending;
 use anyhow::{Context, Result};
@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// What a trial is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
@@ -19,25 +18,21 @@ pub(super) enum Kind {
     Gate,
 }
 
-/// A trial that has ended.
+/// A finished trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// What it is.
     pub kind: Kind,
-    /// Its number among those of its kind.
+    /// Index among the trials of its kind.
     pub index: u32,
-    /// Of its order and its ops.
+    /// Seed of its order and its ops.
     pub seed: u64,
-    /// What was compared, in words.
+    /// Description of the comparison.
     pub about: String,
-    /// How long it took.
     pub seconds: f64,
-    /// What came of it.
     pub ending: Ending,
 }
 
 impl Record {
-    /// In one line.
     pub(super) fn line(&self) -> String {
         let kind = match self.kind {
             Kind::Comparison => "comparison",
@@ -53,14 +48,13 @@ impl Record {
     }
 }
 
-/// All of them.
 pub(super) struct Tally {
     records: Vec<Record>,
     file: File,
 }
 
 impl Tally {
-    /// What the file has; a line that a kill cut short is a trial that did not end.
+    /// Reads the file. An incomplete line, left by a kill, is ignored.
     pub(super) fn open(path: &Path) -> Result<Tally> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
@@ -86,7 +80,7 @@ impl Tally {
         self.records.iter()
     }
 
-    /// Keeps a trial, on the disk before anything else is tried.
+    /// Stores a trial on disk before the next one begins.
     pub(super) fn keep(&mut self, record: Record) -> Result<()> {
         let line = serde_json::to_string(&record)?;
         writeln!(self.file, "{line}").and_then(|()| self.file.sync_data()).context("keeping a trial")?;
@@ -100,7 +94,7 @@ mod tests {
     use super::*;
     use crate::aa::answer::Verdicts;
 
-    // Protects: a kill while a trial is being written costs that trial, and no other.
+    // Protects: a kill while a trial is being written loses that trial, and no other.
     #[test]
     fn what_was_kept_is_there_after_a_kill() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The system calls of a flow, and next to nothing around them.
+//! The system calls of a flow in a minimal loop.
 
 use super::rounds::Speed;
 use anyhow::Result;
@@ -9,16 +9,16 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::time::Instant;
 
-/// The shape that Plumb gives the same tree: files in the directories of one level.
+/// The same tree as Plumb's: files in the directories of one level.
 pub(super) const FILES: u32 = 200_000;
 pub(super) const WIDTH: u32 = 100;
 
-/// Where the loop has its names from.
+/// Source of the loop's file names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NamesFrom {
-    /// Each is written before its system call, digit by digit: what any program does whose names are numbers.
+    /// Formatted before each system call, digit by digit: the minimum for any program with numbered names.
     Numbers,
-    /// All were made beforehand and lie in memory, in order.
+    /// All formatted in advance, in order.
     Memory,
 }
 
@@ -51,8 +51,8 @@ fn digits(field: &mut [u8], number: u32) {
     }
 }
 
-/// Creates the files below `folder`, stats each, removes them; in a second thread, as Plumb's workers are: the
-/// kernel counts references to descriptors that threads share, and does not where there is one thread alone.
+/// Creates the files below `folder`, stats each, removes them. This runs in a second thread like Plumb's workers: the
+/// kernel counts references to descriptors that threads share, and does not in a single-threaded process.
 pub(super) fn run(folder: &Path, names: NamesFrom) -> Result<Rates> {
     let worker = std::thread::scope(|scope| scope.spawn(|| run_here(folder, names)).join());
     worker.map_err(|_| anyhow::anyhow!("the bare loop panicked"))?
@@ -78,7 +78,7 @@ fn run_here(folder: &Path, names: NamesFrom) -> Result<Rates> {
     Ok(Rates { create: each(&made, create)?, stat: each(&made, stat)?, unlink: each(&made, unlink)? })
 }
 
-/// Times `call` over every name: those made beforehand, or each made now.
+/// Times `call` over every name, formatted in advance or on the fly.
 #[inline(always)]
 fn each(made: &[Name], mut call: impl FnMut(&CStr) -> rustix::io::Result<()>) -> Result<Speed> {
     let cpu_ns = || {

@@ -1,14 +1,14 @@
-//! User instructions of one op.
+//! User instructions per op.
 
 use anyhow::{Context, Result, bail};
 use std::process::Command;
 
-/// Ops of the two runs whose difference is taken.
+/// Ops of the shorter run.
 const FEW: u64 = 200_000;
 const MANY: u64 = 1_200_000;
 
-/// Instructions of one op: the difference of a long run and a short one over the difference of their ops, so that
-/// starting, ending and reporting cancel out. `command` makes the run of N ops.
+/// Returns instructions per op: the difference between a long run and a short one, divided by the difference of their
+/// ops, so that starting, ending and reporting cancel out. `command` builds the run of N ops.
 pub(super) fn instructions_per_op(mut command: impl FnMut(u64) -> Result<Command>) -> Result<f64> {
     let few = instructions(&command(FEW)?)?;
     let many = instructions(&command(MANY)?)?;

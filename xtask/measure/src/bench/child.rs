@@ -1,4 +1,4 @@
-//! Waiting for a child and its processor time.
+//! Waits for a child and measures its CPU time.
 
 use std::io;
 use std::process::{Child, ExitStatus};

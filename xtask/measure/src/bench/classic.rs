@@ -1,5 +1,5 @@
-//! The ratios that Plumb promises against the tools that it replaces: their command lines in turn, where memory or a null
-//! target answers, so that the program decides.
+//! Plumb's promised ratios to the tools that it replaces. Command lines alternate between both, on memory or a null
+//! target, so that the program is the bottleneck.
 
 use super::Options;
 use super::classics::{Line, Rates, Run, SHARED, how_to_install};
@@ -16,38 +16,38 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::Path;
 use std::time::Duration;
 
-/// A command line, and what is compared of it.
+/// A command line, and the compared measures.
 struct Case {
     name: &'static str,
     line: Line,
-    /// What the tool makes once, for all runs of both. Where a file's pages lie in memory makes more difference than who
-    /// reads them.
+    /// Files that the tool creates once, for all runs of both. The position of a file's pages in memory matters more
+    /// than the program that reads them.
     shared: Option<Line>,
     judged: Judged,
     unit: UnitOf,
 }
 
-/// The measures of a run that are compared with the tool's.
+/// Measures of a run that are compared with the tool's.
 #[derive(Clone, Copy, PartialEq)]
 enum Judged {
-    /// The time of the whole process. The numbers that it prints must be equal to the tool's: they count the work.
+    /// The time of the whole process. The printed numbers must equal the tool's: they count the work.
     Process,
-    /// The time of the whole process, and the rates that it prints.
+    /// The time of the whole process, and the printed rates.
     ProcessAndRates,
-    /// The rates that it prints, against this bar.
+    /// The printed rates, against this bar.
     Rates(Bar),
 }
 
-/// Enough to show a difference of a few hundredths.
+/// Enough to show a difference of a few percent.
 const ROUNDS: usize = 11;
 
-/// Of a rate, and of a whole process.
+/// Bar for rates and whole processes.
 const BAR: Bar = Bar::AtLeast(1.0);
 
 /// Neighbours are busy for seconds at a time.
 const BETWEEN_DISTURBANCES: Duration = Duration::from_secs(2);
 
-/// For what a case writes.
+/// Size of the file system in memory.
 const MEMORY_BYTES: u64 = 4 << 30;
 
 const CASES: &[Case] = &[
@@ -89,7 +89,7 @@ const CASES: &[Case] = &[
         name: "postmark, 100,000 transactions",
         line: postmark("set number 50000\nset transactions 100000\nrun\nquit\n", readers::postmark),
         shared: None,
-        // PostMark prints whole seconds, and the times at which its lines come say little of a fast part.
+        // PostMark prints whole seconds, and the times when it prints its lines say little about a fast part.
         judged: Judged::Rates(Bar::Shown),
         unit: readers::ops,
     },
@@ -108,7 +108,7 @@ const CASES: &[Case] = &[
             needs_file: false,
         },
         shared: None,
-        // Its time is given.
+        // Its duration is fixed.
         judged: Judged::Rates(BAR),
         unit: readers::mb,
     },
@@ -163,7 +163,7 @@ const fn sysbench(name: &'static str, words: &'static [&'static str]) -> Case {
     Case { name, line, shared: Some(prepare), judged: Judged::ProcessAndRates, unit: readers::ops }
 }
 
-/// `cargo xtask bench classic`.
+/// Runs `cargo xtask bench classic`.
 pub(crate) fn classic(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let rounds = options.rounds_or(ROUNDS);
@@ -199,8 +199,8 @@ fn command_lines(plumb: &Plumb, options: &Options, rounds: usize, report: &mut R
     Ok(())
 }
 
-/// Keeps this thread and its children on one processor. Which one the scheduler takes, whose caches and free pages are warm,
-/// makes hundredths: it is the same for all.
+/// Pins this thread and its children to one processor. The choice of processor, with its warm caches and free pages,
+/// makes a difference of a few percent, so it must be the same for all.
 struct OneProcessor {
     before: CpuSet,
 }
@@ -222,9 +222,9 @@ impl Drop for OneProcessor {
     }
 }
 
-/// A row for each measure of a command line.
+/// Returns a row for each measure of a command line.
 fn alternated((plumb, options): (&Plumb, &Options), case: &Case, place: &Path, rounds: usize) -> Result<Vec<Row>> {
-    // Plumb keeps its results in memory as well: else another one's work on the disk decides.
+    // Plumb also stores its results in memory, so that other disk activity does not matter.
     let [files, store] = [tempfile::tempdir_in(place)?, tempfile::tempdir_in(place)?];
     let (files, store, line) = (files.path(), store.path(), &case.line);
     if let Some(shared) = &case.shared {
@@ -277,7 +277,7 @@ fn alternated((plumb, options): (&Plumb, &Options), case: &Case, place: &Path, r
     Ok(rows(case, &owns, &tools))
 }
 
-/// Removes what the other has left.
+/// Removes the files of the other program.
 fn empty(folder: &Path) -> Result<()> {
     std::fs::remove_dir_all(folder)?;
     std::fs::create_dir(folder).with_context(|| format!("making {}", folder.display()))
@@ -329,7 +329,7 @@ fn rows(case: &Case, owns: &[Run], tools: &[Run]) -> Vec<Row> {
     all
 }
 
-/// Names of the rates that all runs printed: a part that was too fast once has none.
+/// Returns the names of the rates that all runs printed: a part that was once too fast has none.
 fn always_printed<'a>(all: impl Iterator<Item = &'a Rates> + Clone) -> Vec<&'a String> {
     let mut runs = all.clone();
     let names = runs.next().into_iter().flat_map(Rates::keys);

@@ -1,4 +1,4 @@
-//! Running other tools, or Plumb in their place, and reading their rates.
+//! Runs other tools, or Plumb in their place, and parses their rates.
 
 use super::Options;
 use super::child;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-/// A rate by the name that the tool gives it.
+/// Rates by the tool's names.
 pub(super) type Rates = BTreeMap<String, f64>;
 
 /// Reads the rates that a run printed.
@@ -19,42 +19,40 @@ pub(super) type Reader = fn(&ToolOutput) -> Result<Rates>;
 pub(super) struct Line {
     pub tool: &'static str,
     pub words: &'static [&'static str],
-    /// What it reads from standard input.
+    /// Standard input.
     pub input: &'static str,
-    /// What its run yields.
     pub reads: Reader,
-    /// Whether a file of zeros, [`INPUT`], must be there too.
+    /// Whether a file of zeros, [`INPUT`], must exist.
     pub needs_file: bool,
 }
 
-/// The output of a run, with the times at which it came.
+/// The output of a run, with the times when it arrived.
 pub(super) struct ToolOutput {
     pub output: Output,
     pub(super) input: &'static str,
-    /// Seconds from the start until this much of standard output was there.
+    /// Seconds from the start until this many bytes of standard output had arrived.
     pub(super) arrivals: Arrivals,
 }
 
 /// Times and rates of a run.
 pub(super) struct Run {
-    /// From before its start until it was waited for.
+    /// Wall time from before its start until it was waited for.
     pub wall_seconds: f64,
     /// User and system time of it and its children.
     pub cpu_seconds: f64,
     pub rates: Rates,
 }
 
-/// The file that [`Line::needs_file`] asks for.
+/// Input file of lines with [`Line::needs_file`].
 pub(super) const INPUT: &str = "plumb-bench-input";
-/// What is written where the tool has no name of its own.
+/// Output file of tools without a name of their own.
 pub(super) const OUTPUT: &str = "plumb-bench-output";
-/// What one run of a tool leaves for others to read: Plumb may, though it did not make it.
+/// Files that one run of a tool leaves for others to read. Plumb may read them, although it did not make them.
 pub(super) const SHARED: &str = "plumb-bench-shared";
-/// Length of the input.
 const INPUT_BYTES: usize = 256 << 20;
 
 impl ToolOutput {
-    /// Seconds from the start until this was on standard output, which must not be buffered.
+    /// Returns the seconds from the start until this text was on standard output, which must not be buffered.
     pub(super) fn said_at(&self, what: &str) -> Option<f64> {
         let text = String::from_utf8_lossy(&self.output.stdout);
         let end = text.find(what)? + what.len();
@@ -63,16 +61,17 @@ impl ToolOutput {
 }
 
 impl Line {
-    /// Runs it once in `place`: `command` is the tool, or Plumb in its place, without the words. Plumb keeps its results in
-    /// `store`, so that the tool's files are alone in `place`.
+    /// Runs it once in `place`. `command` is the tool, or Plumb in its place, without the arguments. Plumb stores its
+    /// results in `store`, so that `place` contains only the tool's files.
     ///
     /// # Errors
-    /// It cannot be started, fails, or says nothing of what is looked for.
+    ///
+    /// It cannot be started, fails, or does not print the expected text.
     pub(super) fn run(&self, mut command: Command, place: &Path, store: &Path) -> Result<Run> {
         if self.needs_file {
             lay_out(&place.join(INPUT))?;
         }
-        // Neither begins with what the other has left.
+        // Neither begins with files of the other.
         let _ = std::fs::remove_file(place.join(OUTPUT));
         if self.tool == "fio" {
             command.args(["--name=f", "--output-format=json"]);
@@ -94,7 +93,7 @@ impl Line {
         let said = || {
             let [stdout, stderr] =
                 [&printed.output.stdout, &printed.output.stderr].map(|text| String::from_utf8_lossy(text));
-            // Some print their errors where their results belong.
+            // Some tools print errors to standard output.
             if stderr.trim().is_empty() { stdout.trim().to_owned() } else { stderr.trim().to_owned() }
         };
         if !status.success() {
@@ -112,7 +111,7 @@ impl Line {
         if self.tool != "postmark" {
             return self.tool(options);
         }
-        // Its own seconds are whole ones.
+        // It prints only whole seconds.
         let mut command = Command::new("stdbuf");
         command.arg("--output=0").arg(options.peer(self.tool));
         command
@@ -124,7 +123,7 @@ impl Line {
     }
 }
 
-/// Says how to install a tool that is not there.
+/// Returns how to install a missing tool.
 pub(super) fn how_to_install(tool: &str) -> String {
     let package = match tool {
         "dd" => "coreutils",
@@ -141,7 +140,7 @@ fn all_of(mut stream: impl Read) -> std::io::Result<Vec<u8>> {
     stream.read_to_end(&mut text).map(|_| text)
 }
 
-/// Lengths of an output, and seconds since `start` at which it was that long.
+/// Lengths of an output, and the seconds since `start` when it reached them.
 type Arrivals = Vec<(usize, f64)>;
 
 /// Reads an output to its end.
@@ -158,7 +157,7 @@ fn arriving(mut stdout: impl Read, start: Instant) -> std::io::Result<(Vec<u8>, 
     }
 }
 
-/// A file that is there and written out.
+/// Creates the file and flushes it.
 fn lay_out(path: &Path) -> Result<()> {
     if path.metadata().is_ok_and(|metadata| metadata.len() == INPUT_BYTES as u64) {
         return Ok(());

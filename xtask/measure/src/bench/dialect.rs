@@ -1,4 +1,4 @@
-//! The same command lines through `plumb as fio` and through fio.
+//! Runs the same command lines with `plumb as fio` and with fio.
 
 use super::Options;
 use super::fio::version;
@@ -14,14 +14,13 @@ use std::time::{Duration, Instant};
 
 const SECONDS: u32 = 2;
 
-/// Whose turn it is.
 #[derive(Clone, Copy)]
 pub(super) enum Tool<'a> {
     Plumb(&'a Plumb),
     Fio,
 }
 
-/// One program with the words of a command line, in a folder of its own.
+/// Runs one program with a command line, in a separate folder.
 pub(super) struct Bench<'a> {
     pub(super) plumb: &'a Plumb,
     pub(super) folder: tempfile::TempDir,
@@ -33,7 +32,7 @@ impl Bench<'_> {
             Tool::Fio => Command::new("fio"),
             Tool::Plumb(plumb) => plumb.as_tool("fio"),
         };
-        // Results go into a store of the bench's own.
+        // Results go into the bench's own store.
         command.args(words).current_dir(self.folder.path()).env("XDG_DATA_HOME", self.folder.path());
         command
     }
@@ -49,7 +48,7 @@ impl Bench<'_> {
         Ok(output)
     }
 
-    /// Ops per second of all jobs together, from the JSON output.
+    /// Returns ops per second of all jobs together, from the JSON output.
     pub(super) fn speed(&self, tool: Tool<'_>, words: &[String]) -> Result<Speed> {
         let mut words = words.to_vec();
         words.push("--output-format=json".to_owned());
@@ -74,7 +73,7 @@ impl Bench<'_> {
         Ok(Speed { ops_per_second: rate, cpu_ns: cpus * 1e9 / rate })
     }
 
-    /// How often the whole command could be run in a second.
+    /// Returns how often the whole command could run per second.
     fn turns(&self, tool: Tool<'_>, words: &[String]) -> Result<Speed> {
         let start = Instant::now();
         self.output(tool, words)?;
@@ -82,7 +81,7 @@ impl Bench<'_> {
         Ok(Speed { ops_per_second: 1.0 / seconds, cpu_ns: f64::NAN })
     }
 
-    /// The largest memory of the program and its children together, KiB, sampled while it runs.
+    /// Returns the peak memory of the program and its children together in KiB, sampled while it runs.
     fn peak_kib(&self, tool: Tool<'_>, words: &[String]) -> Result<u64> {
         let mut child = self.command(tool, words).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let mut peak = 0;
@@ -99,7 +98,8 @@ impl Bench<'_> {
     }
 }
 
-/// Proportional memory of a process and its children, KiB: what is shared counts once. Source: proc_pid_smaps(5).
+/// Returns the proportional memory of a process and its children in KiB: shared pages count once. Source:
+/// proc_pid_smaps(5).
 fn tree_kib(pid: u32) -> u64 {
     let folder = Path::new("/proc").join(pid.to_string());
     let rollup = std::fs::read_to_string(folder.join("smaps_rollup")).unwrap_or_default();
@@ -112,7 +112,7 @@ fn tree_kib(pid: u32) -> u64 {
         .sum::<u64>()
 }
 
-/// One command line that both run.
+/// A command line for both programs.
 struct Case {
     name: &'static str,
     bar: Bar,
@@ -129,7 +129,7 @@ pub(super) fn timed(all: &[&str]) -> Vec<String> {
     words
 }
 
-/// Rates, by the JSON of both.
+/// Returns the cases whose rates come from the JSON of both.
 fn cases(file: &str, device: Option<&str>) -> Vec<Case> {
     let cached = |name, bar, more: &[&str]| {
         let mut all = vec!["--name=c", "--thread", "--rw=randread", "--bs=4k", "--size=256m", "--invalidate=0"];
@@ -177,7 +177,7 @@ fn cases(file: &str, device: Option<&str>) -> Vec<Case> {
     all
 }
 
-/// `cargo xtask bench fio`.
+/// Runs `cargo xtask bench fio`.
 pub(crate) fn dialect(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let bench = Bench { plumb: &plumb, folder: tempfile::tempdir_in(xtask::tools::target_directory())? };
@@ -216,7 +216,7 @@ pub(crate) fn dialect(options: &Options) -> Result<()> {
     poisson(&bench)
 }
 
-/// A file that both read, written out so that no write-back runs meanwhile.
+/// Creates a file that both read, flushed so that no write-back runs during the measurement.
 pub(super) fn lay_out(path: &Path) -> Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::create(path)?;
@@ -227,7 +227,7 @@ pub(super) fn lay_out(path: &Path) -> Result<()> {
     file.sync_all().with_context(|| format!("flushing {}", path.display()))
 }
 
-/// Files of the case that starts with many.
+/// Files of the case with a slow start.
 const MANY_FILES: &str = "--nrfiles=100000";
 
 fn many_files() -> Vec<String> {
@@ -244,11 +244,11 @@ fn many_files() -> Vec<String> {
     ])
 }
 
-/// Whole commands, by the clock on the wall: name, bar, words.
+/// Returns whole commands, measured by wall time: name, bar, words.
 fn whole_commands(bench: &Bench<'_>) -> Result<Vec<(&'static str, f64, Vec<String>)>> {
     let folder = bench.folder.path();
     std::fs::create_dir(folder.join("many"))?;
-    // Both lay the files out once, so that what is timed is starting on files that are there.
+    // Both lay the files out once, so that the timed part starts with existing files.
     bench.output(Tool::Fio, &many_files())?;
     bench.output(Tool::Plumb(bench.plumb), &many_files())?;
     let file = folder.join("many.fio");
@@ -265,7 +265,7 @@ fn whole_commands(bench: &Bench<'_>) -> Result<Vec<(&'static str, f64, Vec<Strin
         "--ioengine=psync",
         "--verify=crc32c",
         "--do_verify=1",
-        // Else the device decides: both read back from it.
+        // Otherwise both would read back from the device, which would be the bottleneck.
         "--invalidate=0",
     ];
     Ok(vec![
@@ -276,7 +276,7 @@ fn whole_commands(bench: &Bench<'_>) -> Result<Vec<(&'static str, f64, Vec<Strin
     ])
 }
 
-/// Peak memory with 100,000 files, in a sentence.
+/// Returns a sentence about the peak memory with 100,000 files.
 fn memory(bench: &Bench<'_>) -> Result<String> {
     let fio = bench.peak_kib(Tool::Fio, &many_files())?;
     let plumb = bench.peak_kib(Tool::Plumb(bench.plumb), &many_files())?;
@@ -285,10 +285,10 @@ fn memory(bench: &Bench<'_>) -> Result<String> {
     Ok(Bar::AtMost(0.5).sentence(&what, ratio).unwrap_or(what))
 }
 
-/// Ops of the recording whose gaps are examined.
+/// Rate of the recorded ops whose gaps are examined.
 const POISSON_PER_SECOND: f64 = 300_000.0;
 
-/// How well each keeps to a Poisson process of 300,000 ops a second: the rate, and the gaps between ops.
+/// Prints how well each follows a Poisson process of 300,000 ops per second: the rate, and the gaps between ops.
 fn poisson(bench: &Bench<'_>) -> Result<()> {
     println!("\nPoisson at {POISSON_PER_SECOND} ops/s for {SECONDS} s on the null engine:");
     let line = [
@@ -320,7 +320,7 @@ fn poisson(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Microseconds between the starts of reads, from a recording of version 3: `µs FILE read OFFSET LENGTH`.
+/// Returns microseconds between the starts of reads, from a recording of version 3: `µs FILE read OFFSET LENGTH`.
 fn gaps_us(log: &str) -> Vec<u64> {
     let start = |line: &str| {
         let mut words = line.split(' ');
@@ -331,8 +331,8 @@ fn gaps_us(log: &str) -> Vec<u64> {
     starts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect()
 }
 
-/// The largest distance between the share of gaps up to N whole microseconds and that of an exponential law.
-/// A difference of two times that are cut to microseconds is known to one of them, so both neighbours bound it.
+/// Returns the largest distance between the share of gaps up to N whole microseconds and that of an exponential
+/// distribution. A difference of two truncated times is exact to one microsecond, so both neighbours bound it.
 fn distance(gaps: &[u64]) -> Option<f64> {
     let mut sorted = gaps.to_vec();
     sorted.sort_unstable();
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn gaps_of_an_exponential_law_are_near_it_and_even_gaps_are_not() {
-        // The quantiles of the law, cut to microseconds as a recording cuts them.
+        // The quantiles of the distribution, truncated to microseconds like a recording.
         let mean_us = 1e6 / POISSON_PER_SECOND;
         let exact: Vec<u64> = (0..10_000).map(|i| (-mean_us * (1.0 - (i as f64 + 0.5) / 1e4).ln()) as u64).collect();
         assert!(distance(&exact).unwrap() < 0.01);

@@ -1,4 +1,4 @@
-//! The hot loop against fio's.
+//! Compares the hot loop with fio's.
 
 use super::Options;
 use super::callgrind::instructions_per_op;
@@ -15,14 +15,14 @@ use std::process::Command;
 const SECONDS: u32 = 2;
 const FILE_BYTES: usize = 256 << 20;
 
-/// A load of random 4 KiB reads that costs little but the loop, and the peer that does the same.
+/// A load of random 4 KiB reads that costs little but the loop, and the peer with the same load.
 struct HotLoop {
     name: &'static str,
     target: Target,
-    /// Lines that Plumb's workload has for its workers.
+    /// Lines for the workers in Plumb's workload.
     worker: &'static str,
     peer: HotPeer,
-    /// Plumb's rate over the peer's.
+    /// Minimum ratio of Plumb's rate to the peer's.
     bar: f64,
 }
 
@@ -86,7 +86,7 @@ const HOT_LOOPS: &[HotLoop] = &[
     },
 ];
 
-/// Where the files of the benchmark lie.
+/// Files of the benchmark.
 struct Bench<'a> {
     plumb: &'a Plumb,
     folder: tempfile::TempDir,
@@ -123,12 +123,13 @@ impl Bench<'_> {
     }
 }
 
-/// One file for all, in the page cache and written out, so that no write-back runs during the reads. Without access times:
-/// `t/io_uring` opens it with `O_NOATIME`, the others do not, and the check whether the time is due takes 4 % of a cached read.
+/// Creates one file for all, in the page cache and flushed, so that no write-back runs during the reads. It has no
+/// access times: `t/io_uring` opens it with `O_NOATIME`, the others do not, and the check whether an update is due
+/// takes 4 % of a cached read.
 fn make_data(folder: &Path) -> Result<PathBuf> {
     let path = folder.join("data");
     let mut file = std::fs::File::create(&path)?;
-    // Any bytes: cached reads copy them whatever they are.
+    // Any bytes will do: cached reads copy them regardless of their values.
     let block: Vec<u8> = (0..1 << 20).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     for _ in 0..FILE_BYTES / block.len() {
         file.write_all(&block).with_context(|| format!("writing {}", path.display()))?;
@@ -141,9 +142,10 @@ fn make_data(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Compares the hot loops that `options` ask for, each with its peer.
+/// Compares the requested hot loops, each with its peer.
 ///
 /// # Errors
+///
 /// There is no place for the files.
 pub(super) fn hot_loops(plumb: &Plumb, options: &Options, rounds: usize, report: &mut Report) -> Result<()> {
     let bench = Bench { plumb, folder: tempfile::tempdir()? };
@@ -206,7 +208,7 @@ fn compared(
     alternate(name, rounds, || bench.speed(&workload), vec![peer])
 }
 
-/// `cargo xtask bench engine`.
+/// Runs `cargo xtask bench engine`.
 pub(crate) fn engine(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let fio = options.installed("fio").context("fio is needed: apt-get install fio")?;

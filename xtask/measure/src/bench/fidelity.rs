@@ -1,5 +1,5 @@
-//! Whether the same command line measures the same thing here and in the tool whose language it is: both in turn, in
-//! randomised blocks on one file system, judged by the rule of `plumb compare`.
+//! Checks that the same command line measures the same in Plumb and in the original tool: both alternate, in randomised
+//! blocks on one file system, judged by the rule of `plumb compare`.
 
 use super::Options;
 use super::classics::{Line, Rates, SHARED, ToolOutput};
@@ -13,26 +13,26 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Blocks of a case where nothing else is asked for: enough for the sign-flip test, and even.
+/// Default number of blocks per case: enough for the sign-flip test, and even.
 const BLOCKS: usize = 10;
-/// What the device under both does: where it decides, what differs is what was measured, and not the machine.
+/// Speed limit of the device. If it is the bottleneck, differences come from the tools, and not from the machine.
 const DEVICE_BYTES_PER_SECOND: u64 = 100 << 20;
 const SECONDS: &str = "--runtime=2";
-/// Of the order of runs.
+/// Seed of the order of runs.
 const SEED: u64 = 4;
 
-/// One command line that both run.
+/// A command line for both programs.
 struct Case {
     name: &'static str,
     line: Line,
     unit: &'static str,
-    /// What the tool makes once, for all runs of both to read. Where a file's pages lie in memory makes more difference to
-    /// cached reads than who reads them.
+    /// Files that the tool creates once, for all runs of both to read. The position of a file's pages in memory matters
+    /// more for cached reads than the program that reads them.
     shared: Option<Line>,
 }
 
-/// Command lines in which the device or the clock decides, not the tool: where the tool decides, Plumb is to be faster,
-/// and `bench fio` says by how much.
+/// Command lines in which the device or the clock is the bottleneck, not the tool. Otherwise Plumb should be faster,
+/// and `bench fio` measures by how much.
 const CASES: &[Case] = &[
     fio(
         "2000 reads a second",
@@ -95,8 +95,8 @@ const fn bonnie(name: &'static str, words: &'static [&'static str]) -> Case {
     Case { name, line, unit: "kB/s or files/s", shared: None }
 }
 
-/// The classics: all of IOzone's tests, Bonnie++'s columns, PostMark's parts, and dd in the four forms in which its rates are
-/// published.
+/// The classics: all of IOzone's tests, Bonnie++'s columns, PostMark's parts, and dd in the four forms in which its
+/// rates are published.
 const CLASSICS: &[Case] = &[
     dd("of a file, not flushed", &["if=/dev/zero", "of=plumb-bench-output", "bs=64k", "count=4096"]),
     dd("conv=fdatasync", &["if=/dev/zero", "of=plumb-bench-output", "bs=64k", "count=4096", "conv=fdatasync"]),
@@ -160,7 +160,7 @@ const CLASSICS: &[Case] = &[
     },
 ];
 
-/// Ops per second in both directions together, from fio's JSON.
+/// Returns ops per second in both directions together, from fio's JSON.
 fn fio_iops(printed: &ToolOutput) -> Result<Rates> {
     let document: Value = serde_json::from_slice(&printed.output.stdout).context("the output is not JSON")?;
     let job = &document["jobs"][0];
@@ -168,7 +168,7 @@ fn fio_iops(printed: &ToolOutput) -> Result<Rates> {
     if iops > 0.0 { Ok(Rates::from([(String::new(), iops)])) } else { bail!("no ops were done") }
 }
 
-/// `cargo xtask bench fidelity`.
+/// Runs `cargo xtask bench fidelity`.
 pub(crate) fn fidelity(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let blocks = options.rounds.unwrap_or(BLOCKS);
@@ -196,7 +196,7 @@ pub(crate) fn fidelity(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A line of the table for each rate that the command line prints.
+/// Returns a line of the table for each rate that the command line prints.
 fn judged(
     (plumb, options): (&Plumb, &Options),
     case: &Case,
@@ -241,7 +241,7 @@ fn judged(
 
 fn row(case: &Case, rate: &str, tools: &[Rates], owns: &[Rates]) -> Result<String> {
     let name = [case.line.tool, case.name, rate].join(" ");
-    // IOzone prints 0 for what it has done and not timed.
+    // IOzone prints 0 for work that it did not time.
     let usable = |rates: &Rates| rates.get(rate).copied().filter(|rate| *rate > 0.0);
     let series = |all: &[Rates]| all.iter().map(usable).collect::<Option<Vec<f64>>>();
     let (Some(tools), Some(owns)) = (series(tools), series(owns)) else {

@@ -1,4 +1,4 @@
-//! Filebench's varmail, fileserver and webserver on a tmpfs: one script in both, in turn.
+//! Runs Filebench's varmail, fileserver and webserver on a tmpfs: one script in both, in turn.
 
 use super::Options;
 use super::plumb::Plumb;
@@ -9,20 +9,21 @@ use std::path::Path;
 use std::process::Command;
 use xtask::tools::workspace;
 
-/// Plumb's rate over the real tool's.
+/// Minimum ratio of Plumb's rate to the real tool's.
 const BAR: Bar = Bar::AtLeast(1.3);
-/// Of each run: the real one's clock counts whole seconds.
+/// Seconds per run: the real tool's clock counts whole seconds.
 const SECONDS: u32 = 4;
 const ROUNDS: usize = 5;
-/// Filebench ends varmail by itself where one thread's deletions leave another nothing to open.
+/// Filebench ends varmail early if one thread's deletions leave another nothing to open.
 const TRIES: u32 = 5;
-/// For the files of all that a script writes.
+/// Space for all files of a script.
 const MEMORY_BYTES: u64 = 4 << 30;
-/// Scripts that come with Plumb, with what differs here: a run is to take longer than laying it out, and with varmail's own 1,000 files
+/// Scripts included in Plumb, with changes: a run must take longer than its layout, and with varmail's own 1,000 files
 /// Filebench ends nearly every run on a fast machine.
 const SCRIPTS: [(&str, &str); 3] = [("varmail", "nfiles=10000"), ("fileserver", "nfiles=4000"), ("webserver", "")];
 
-/// `cargo xtask bench filebench`: needs `setarch`, and `filebench` on the path or in the directory of `--peers`.
+/// Runs `cargo xtask bench filebench`. It needs `setarch`, and `filebench` on the path or in the directory of
+/// `--peers`.
 pub(crate) fn filebench(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let folder = tempfile::tempdir_in(xtask::tools::target_directory())?;
@@ -38,7 +39,7 @@ pub(crate) fn filebench(options: &Options) -> Result<()> {
             speed(command, &script)
         };
         let theirs = || {
-            // It crashes where addresses are randomised.
+            // It crashes with address randomisation.
             let mut command = Command::new("setarch");
             command.arg("-R").arg(options.peer("filebench"));
             speed(command, &script)
@@ -52,7 +53,7 @@ pub(crate) fn filebench(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The script of a personality, with its files in this place.
+/// Returns the script of a personality, with its files in this place.
 fn here(name: &str, less: &str, place: &Path) -> Result<String> {
     let path = workspace().join(format!("crates/tools-app/src/filebench/personalities/{name}.f"));
     let script = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
@@ -67,7 +68,7 @@ fn here(name: &str, less: &str, place: &Path) -> Result<String> {
     Ok(script.lines().map(line).collect())
 }
 
-/// Ops a second, as both print them.
+/// Returns ops per second, as both print them.
 fn speed(mut command: Command, script: &Path) -> Result<Speed> {
     command.arg("-f").arg(script);
     let mut output = command.output().with_context(|| format!("cannot start {command:?}"))?;
@@ -84,7 +85,7 @@ fn speed(mut command: Command, script: &Path) -> Result<Speed> {
     }
 }
 
-/// Of `9.6: IO Summary: 22354 ops 22331.700 ops/s …`.
+/// Parses `9.6: IO Summary: 22354 ops 22331.700 ops/s …`.
 fn ops_per_second(said: &str) -> Option<f64> {
     let summary = said.lines().find_map(|line| line.split_once("IO Summary:"))?.1;
     summary.split_once(" ops ")?.1.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! Running fio, and reading its result.
+//! Runs fio, and parses its result.
 
 use super::rounds::Speed;
 use anyhow::{Context, Result, bail};
@@ -7,19 +7,18 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-/// What every case asks of fio: the work that Plumb does, and nothing else. Statistics stay as fio has them by
-/// default: submission, completion and total latency, and a histogram of completions.
+/// Options of every case: only the work that Plumb does as well. Statistics keep fio's defaults: submission, completion
+/// and total latency, and a histogram of completions.
 const SAME_WORK: &[&str] =
     &["--name=peer", "--thread", "--rw=randread", "--bs=4k", "--norandommap", "--invalidate=0", "--size=256m"];
 
-/// fio with further options.
 pub(super) fn command<S: AsRef<OsStr>>(fio: &Path, options: &[S]) -> Command {
     let mut command = Command::new(fio);
     command.args(SAME_WORK).args(options).arg("--output-format=json");
     command
 }
 
-/// fio's version, such as `fio-3.33`.
+/// Returns fio's version, such as `fio-3.33`.
 pub(super) fn version(fio: &Path) -> Result<String> {
     let output = Command::new(fio).arg("--version").output().context("fio is needed: apt-get install fio")?;
     Ok(String::from_utf8_lossy(output.stdout.trim_ascii()).into_owned())

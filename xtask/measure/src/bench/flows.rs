@@ -1,4 +1,4 @@
-//! Flows against bare system calls, and memory against file size and op count.
+//! Compares flows with bare system calls, and measures memory against file size and op count.
 
 use super::Options;
 use super::bare::{self, FILES, NamesFrom, Rates, WIDTH};
@@ -9,15 +9,15 @@ use anyhow::{Context, Result};
 use std::path::Path;
 use std::time::Duration;
 
-/// Memory only: what a device costs would hide what the loop costs.
+/// Memory only: the cost of a device would hide that of the loop.
 const WHERE: &str = "/dev/shm";
 
-/// Plumb's rate over that of the bare loop: at most 5 % slower.
+/// Minimum ratio of Plumb's rate to the bare loop's: at most 5 % slower.
 const BAR: Bar = Bar::AtLeast(0.95);
 
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// `cargo xtask bench flows`.
+/// Runs `cargo xtask bench flows`.
 pub(crate) fn flows(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let folder = tempfile::tempdir_in(WHERE).with_context(|| format!("a directory in {WHERE}"))?;
@@ -28,7 +28,7 @@ pub(crate) fn flows(options: &Options) -> Result<()> {
         options.rounds()
     );
 
-    // The kernel frees removed files later, in the background: the next in turn shall not pay for the one before.
+    // The kernel frees removed files later, in the background: this must not slow down the next run.
     let pause = || std::thread::sleep(PAUSE);
     let own = || {
         pause();

@@ -1,4 +1,4 @@
-//! Plumb's memory at two file sizes and two numbers of ops: it must be the same.
+//! Checks that Plumb's memory is the same at two file sizes and two numbers of ops.
 
 use super::plumb::Plumb;
 use anyhow::{Context, Result, bail};
@@ -9,10 +9,10 @@ use std::time::Duration;
 const SMALL: &str = "1GiB";
 const LARGE: &str = "64TiB";
 
-/// How often the peak is read; the last reading before the end counts. Plumb's peak comes before it prints.
+/// Interval for reading the peak; the last reading before the end counts. Plumb reaches its peak before it prints.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Allowed growth: the peak of the same run varies by so much.
+/// Allowed growth: the peak of the same run varies by this much.
 const SLACK_KIB: u64 = 1024;
 
 struct Case {
@@ -83,7 +83,7 @@ fn peak_kib(plumb: &Plumb, folder: &Path, workload: &str) -> Result<u64> {
     }
 }
 
-/// From a line such as `VmHWM:     12345 kB`, proc(5).
+/// Parses a line such as `VmHWM:     12345 kB`, proc(5).
 fn peak_of(line: &str) -> Option<u64> {
     line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok()
 }

@@ -1,5 +1,5 @@
-//! Benchmarks of Plumb itself: against fio and the classic tools, against bare system calls, and against its own memory use at small sizes.
-//! docs/benchmarks.md says what each compares and how fair it is.
+//! Benchmarks of Plumb itself: against fio and the classic tools, against bare system calls, and against its own memory
+//! use at small sizes. docs/benchmarks.md explains what each compares and how fair it is.
 
 mod bare;
 mod callgrind;

@@ -1,11 +1,11 @@
-//! What neighbours on the same hardware take while something is compared.
+//! CPU time that other guests on the same hardware take during a comparison.
 
 use anyhow::{Context, Result};
 
-/// A pair of runs during which the hypervisor took more of the processors than this says little of either.
+/// If the hypervisor took more of the CPU time than this during a pair of runs, the pair says little.
 const MOST_STOLEN: f64 = 0.01;
 
-/// The processors' time so far, in ticks. Source: proc_stat(5).
+/// CPU time so far in ticks. Source: proc_stat(5).
 #[derive(Clone, Copy)]
 pub(super) struct Processors {
     total: u64,
@@ -13,17 +13,18 @@ pub(super) struct Processors {
 }
 
 impl Processors {
-    /// As of now.
+    /// Reads the current values.
     ///
     /// # Errors
-    /// There is no `/proc/stat`, or it is something else.
+    ///
+    /// `/proc/stat` is missing or invalid.
     pub(super) fn now() -> Result<Processors> {
         Processors::read(&std::fs::read_to_string("/proc/stat")?)
     }
 
     fn read(text: &str) -> Result<Processors> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).context("/proc/stat has no line cpu")?;
-        // Guests' time is in user time already.
+        // User time already includes guests' time.
         let ticks: Vec<u64> = line.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>()?;
         let stolen = *ticks.get(7).context("/proc/stat does not tell stolen time")?;
         Ok(Processors { total: ticks.iter().sum(), stolen })

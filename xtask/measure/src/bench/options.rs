@@ -1,18 +1,17 @@
-//! The options of every bench.
+//! The common options of all benchmarks.
 
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
-/// How often, and with which binary.
+/// Number of rounds, binary, and selected cases.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// As asked for.
     pub(super) rounds: Option<usize>,
-    /// A binary that is already there; built when absent.
+    /// An existing binary; `None` builds one.
     pub(super) binary: Option<PathBuf>,
-    /// Only cases with this in their names.
+    /// Only cases whose names contain this.
     pub(super) only: Option<String>,
-    /// Where the other tools are; on the path when absent.
+    /// Directory of the other tools; `None` for the path.
     pub(super) peers: Option<PathBuf>,
 }
 
@@ -24,34 +23,35 @@ impl Options {
         self.rounds_or(ROUNDS)
     }
 
-    /// As asked for, else these.
+    /// Returns the requested number of rounds, or else this one.
     pub(super) fn rounds_or(&self, rounds: usize) -> usize {
         self.rounds.unwrap_or(rounds)
     }
 
-    /// Whether a case of this name is asked for.
+    /// Whether a case of this name is selected.
     pub(super) fn wants(&self, name: &str) -> bool {
         self.only.as_deref().is_none_or(|only| name.contains(only))
     }
 
-    /// Another tool's program: in the directory of `--peers`, else on the path.
+    /// Returns another tool's program: in the directory of `--peers`, else on the path.
     pub(super) fn peer(&self, tool: &str) -> PathBuf {
         let given = self.peers.as_ref().map(|peers| peers.join(tool)).filter(|program| program.exists());
         given.unwrap_or_else(|| PathBuf::from(tool))
     }
 
-    /// Path of another tool's program, if it is there.
+    /// Returns the path of another tool's program, if it is installed.
     pub(super) fn installed(&self, tool: &str) -> Option<PathBuf> {
         program(self.peers.as_deref(), tool)
     }
 
-    /// Path of fio's `t/io_uring`, if it is there: below fio's source, as fio's build leaves it, or by its own name.
+    /// Returns the path of fio's `t/io_uring`, if it is installed: below fio's source after a build, or by its own
+    /// name.
     pub(super) fn ring(&self) -> Option<PathBuf> {
         let built = self.peers.as_ref().map(|peers| peers.join("t/io_uring")).filter(|program| program.is_file());
         built.or_else(|| self.installed("io_uring"))
     }
 
-    /// From the words after the name of the benchmark.
+    /// Parses the words after the name of the benchmark.
     pub(crate) fn parse(words: &[&str]) -> Result<Options> {
         let mut options = Options { rounds: None, binary: None, only: None, peers: None };
         let mut words = words.iter();

@@ -1,4 +1,4 @@
-//! Running `plumb`, and reading its result.
+//! Runs `plumb`, and parses its result.
 
 use super::Options;
 use super::rounds::Speed;
@@ -7,28 +7,27 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The program under test.
 pub(super) struct Plumb {
     binary: PathBuf,
 }
 
 impl Plumb {
-    /// Returns the binary that was named, or one built now with the profile that packages ship.
+    /// Returns the named binary, or builds one with the profile of packages.
     pub(super) fn get(options: &Options) -> Result<Plumb> {
-        // Benches start it in other directories.
+        // Benchmarks start it in other directories.
         Ok(Plumb {
             binary: std::path::absolute(xtask::tools::plumb(options.binary.as_deref(), xtask::tools::Profile::Dist)?)?,
         })
     }
 
-    /// The command that speaks another tool's language.
+    /// Returns the command that behaves like another tool.
     pub(super) fn as_tool(&self, tool: &str) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(["as", tool]);
         command
     }
 
-    /// The command that runs a workload file, with test data below `at`.
+    /// Returns the command that runs a workload file, with test data below `at`.
     pub(super) fn command(&self, workload: &Path, at: &Path) -> Command {
         let mut command = Command::new(&self.binary);
         command.arg("run").arg(workload).arg("--at").arg(at).args(["--json", "--no-store"]);
@@ -41,7 +40,7 @@ impl Plumb {
         let output = output.with_context(|| format!("cannot start {}", self.binary.display()))?;
         let result: Value = serde_json::from_slice(&output.stdout)
             .with_context(|| format!("plumb run {}: {} without a result", workload.display(), output.status))?;
-        // 3 means that a check rejected the result, such as for a machine that was busy: alternation is for that.
+        // 3 means that a check rejected the result, for instance on a busy machine; alternation compensates for that.
         if !matches!(output.status.code(), Some(0 | 3)) {
             bail!("plumb run {}: {}", workload.display(), output.status);
         }
@@ -54,13 +53,12 @@ impl Plumb {
 pub(super) struct Phase(Value);
 
 impl Phase {
-    /// A metric's value.
     pub(super) fn metric(&self, name: &str) -> Result<f64> {
         let value = self.0["metrics"][name]["value"].as_f64();
         value.with_context(|| format!("phase {} has no metric {name}", self.0["name"]))
     }
 
-    /// Rate of the ops that `rate` counts, and the processor time of one.
+    /// Returns the rate of the ops that `rate` counts, and the CPU time per op.
     pub(super) fn speed(&self, rate: &str) -> Result<Speed> {
         let ops_per_second = self.metric(rate)?;
         let cpus = self.metric("cpu.user")? + self.metric("cpu.system")?;

@@ -1,10 +1,10 @@
-//! Reading the rates that the classic tools print.
+//! Parses the rates that the classic tools print.
 
 use super::classics::{Rates, ToolOutput};
 use super::rounds::Unit;
 use anyhow::{Context, Result, bail};
 
-/// dd's last line: `B bytes (…) copied, S s, …`.
+/// Parses dd's last line: `B bytes (…) copied, S s, …`.
 pub(super) fn dd(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stderr);
     let line = text.lines().find(|line| line.contains(" copied, ")).context("no line of what was copied")?;
@@ -14,7 +14,7 @@ pub(super) fn dd(printed: &ToolOutput) -> Result<Rates> {
     Ok(Rates::from([("copied".to_owned(), bytes / seconds)]))
 }
 
-/// The report of `-R`, or the blocks of a throughput test, in kB/s.
+/// Parses the report of `-R`, or the blocks of a throughput test, in kB/s.
 pub(super) fn iozone(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let mut rates = Rates::new();
@@ -33,7 +33,7 @@ pub(super) fn iozone(printed: &ToolOutput) -> Result<Rates> {
     Ok(rates)
 }
 
-/// Columns of Bonnie++'s values (format 1.98) that are rates. What took less than half a second has no number.
+/// Columns of Bonnie++'s values (format 1.98) that are rates. A test of less than half a second has no number.
 const BONNIE: &[(usize, &str)] = &[
     (9, "per char, out"),
     (11, "block, out"),
@@ -49,7 +49,7 @@ const BONNIE: &[(usize, &str)] = &[
     (36, "delete, random"),
 ];
 
-/// Bonnie++'s line of values.
+/// Parses Bonnie++'s line of values.
 pub(super) fn bonnie(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let line = text.lines().find(|line| line.starts_with("1.98,")).context("no line of values")?;
@@ -58,7 +58,7 @@ pub(super) fn bonnie(printed: &ToolOutput) -> Result<Rates> {
     Ok(BONNIE.iter().filter_map(|(column, name)| Some(((*name).to_owned(), rate(*column)?))).collect())
 }
 
-/// PostMark's parts: by its own report where that is exact, else by when it said what.
+/// Returns the rates of PostMark's parts: from its own report if that is exact, else from the times of its output.
 pub(super) fn postmark(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let counted = |label: &str| {
@@ -82,7 +82,7 @@ pub(super) fn postmark(printed: &ToolOutput) -> Result<Rates> {
         let at = |what: &str| printed.said_at(what).with_context(|| format!("`{what}` is missing in the output"));
         let (begun, first) = (at("Creating files...")?, at("Creating files...Done")?);
         let (second, third) = (at("Deleting files...")?, at("Deleting files...Done")?);
-        // Transactions that do nothing are in no line of the report, and are recognised by whole seconds.
+        // Transactions that do nothing are missing in the report, and appear as whole seconds.
         let asked = printed.input.lines().find_map(|line| line.strip_prefix("set transactions "));
         let transactions = number(asked.context("`set transactions` says how many there are")?)?;
         [created / (first - begun), transactions / (second - first), deleted / (third - second)]
@@ -90,7 +90,8 @@ pub(super) fn postmark(printed: &ToolOutput) -> Result<Rates> {
     Ok(names.map(str::to_owned).into_iter().zip(rates).collect())
 }
 
-/// Numbers of files that PostMark created, read, appended to and deleted. Equal random numbers give equal counts.
+/// Returns the numbers of files that PostMark created, read, appended to and deleted. Equal random numbers give equal
+/// counts.
 pub(super) fn postmark_work(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let count = |what: &str| {
@@ -101,14 +102,14 @@ pub(super) fn postmark_work(printed: &ToolOutput) -> Result<Rates> {
     ["created", "read", "appended", "deleted"].into_iter().map(count).collect()
 }
 
-/// Bytes of the files that sysbench's `prepare` made.
+/// Returns the bytes of the files that sysbench's `prepare` created.
 pub(super) fn sysbench_prepared(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let line = text.lines().find_map(|line| line.split_once(" bytes written in ")).context("no files were prepared")?;
     Ok(Rates::from([("bytes".to_owned(), number(line.0)?)]))
 }
 
-/// Requests a second of sysbench's file test, without flushes.
+/// Returns requests per second of sysbench's file test, without flushes.
 pub(super) fn sysbench(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let mut rates = Rates::new();
@@ -122,7 +123,7 @@ pub(super) fn sysbench(printed: &ToolOutput) -> Result<Rates> {
     Ok(rates)
 }
 
-/// The column Files/sec of fs_mark's table.
+/// Returns the column Files/sec of fs_mark's table.
 pub(super) fn fs_mark(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let mut lines = text.lines().skip_while(|line| !line.contains("Files/sec"));
@@ -134,14 +135,14 @@ pub(super) fn fs_mark(printed: &ToolOutput) -> Result<Rates> {
     Ok(Rates::from([("files".to_owned(), number(rate)?)]))
 }
 
-/// dbench's last line, such as `Throughput 172.461 MB/sec  1 clients  1 procs  max_latency=28.126 ms`.
+/// Parses dbench's last line, such as `Throughput 172.461 MB/sec  1 clients  1 procs  max_latency=28.126 ms`.
 pub(super) fn dbench(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let rate = text.lines().find_map(|line| line.strip_prefix("Throughput ")?.split(' ').next());
     Ok(Rates::from([("throughput".to_owned(), number(rate.context("no throughput")?)?)]))
 }
 
-/// Returns the unit of a rate, and by how much the printed number is multiplied.
+/// Returns the unit of a rate, and the factor for the printed number.
 pub(super) type UnitOf = fn(&str) -> (Unit, f64);
 
 pub(super) fn bytes(_: &str) -> (Unit, f64) {
@@ -160,7 +161,7 @@ pub(super) fn ops(_: &str) -> (Unit, f64) {
     (Unit::Ops, 1.0)
 }
 
-/// Bonnie++ prints KiB in some columns and ops in others.
+/// Returns KiB for some of Bonnie++'s columns and ops for the others.
 pub(super) fn bonnie_unit(name: &str) -> (Unit, f64) {
     let is_bytes = ["out", "in", "rewrite"].iter().any(|end| name.ends_with(end));
     if is_bytes { kib(name) } else { ops(name) }

@@ -1,9 +1,9 @@
-//! The outcome of a bench of many cases, of which one must not hide another.
+//! The outcome of a benchmark with many cases. A failed case must not hide the others.
 
 use super::rounds::{Row, table};
 use anyhow::{Result, bail};
 
-/// The rows of finished cases, and the cases that have none.
+/// Rows of finished cases, and the cases without rows.
 #[derive(Default)]
 pub(super) struct Report {
     rows: Vec<Row>,
@@ -23,16 +23,17 @@ impl Report {
         }
     }
 
-    /// Says that a case was skipped, and what it lacks.
+    /// Prints that a case was skipped, and the reason.
     pub(super) fn skip(&mut self, name: &str, lacks: &str) {
         let line = format!("{name}: SKIPPED: {lacks}");
         println!("\n{line}");
         self.skipped.push(line);
     }
 
-    /// Prints the table, the bars that were missed, and what has no row.
+    /// Prints the table, the missed bars, and the cases without rows.
     ///
     /// # Errors
+    ///
     /// A case failed, or there was none.
     pub(super) fn finish(self) -> Result<()> {
         if !self.rows.is_empty() {

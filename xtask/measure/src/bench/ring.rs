@@ -6,9 +6,10 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs it with these options on `file` for this many seconds, of which it reports all but the last.
+/// Runs it with these options on `file` for this many seconds. It reports all but the last one.
 ///
 /// # Errors
+///
 /// It cannot be started, fails, or prints no rate.
 pub(super) fn run(program: &Path, options: &[&str], file: &Path, seconds: u32) -> Result<Speed> {
     let mut command = Command::new(program);

@@ -5,16 +5,15 @@ use plumb_stats::estimate::ConfidenceInterval;
 use plumb_stats::quantiles::median_interval;
 use std::fmt::Write;
 
-/// How fast something ran.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Speed {
-    /// By the clock on the wall.
+    /// Ops per second of wall time.
     pub ops_per_second: f64,
-    /// User and system time of one op, ns.
+    /// User and system time per op in nanoseconds.
     pub cpu_ns: f64,
 }
 
-/// What Plumb is compared with.
+/// The program that Plumb is compared with.
 pub(super) struct Peer<'a> {
     pub name: &'a str,
     /// Plumb's rate must be at least this many times the peer's.
@@ -22,14 +21,13 @@ pub(super) struct Peer<'a> {
     pub run: Box<dyn FnMut() -> Result<Speed> + 'a>,
 }
 
-/// What was promised.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Bar {
-    /// This ratio at least.
+    /// Minimum ratio.
     AtLeast(f64),
-    /// This number at most.
+    /// Maximum value.
     AtMost(f64),
-    /// Nothing: shown for comparison.
+    /// No bar: shown for comparison.
     Shown,
 }
 
@@ -42,12 +40,12 @@ impl Bar {
         }
     }
 
-    /// Next to the value, in a table.
+    /// Formats the bar for a table, next to the value.
     pub(super) fn says(self, value: f64) -> String {
         self.says_in("", value)
     }
 
-    /// The same of a value with a unit, such as ` ms`.
+    /// Like [`Bar::says`], for a value with a unit such as ` ms`.
     fn says_in(self, unit: &str, value: f64) -> String {
         let word = if self.is_met(value) { "met" } else { "MISSED" };
         match self {
@@ -57,7 +55,7 @@ impl Bar {
         }
     }
 
-    /// In a sentence, with what came out.
+    /// Formats the bar and the result as a sentence.
     pub(super) fn sentence(self, what: &str, value: f64) -> Option<String> {
         self.sentence_in("", what, value)
     }
@@ -73,20 +71,19 @@ impl Bar {
     }
 }
 
-/// A ratio with the digits that tell it from a bar close to 1.
+/// Formats a ratio with enough digits to distinguish it from a bar close to 1.
 fn ratio_text(ratio: f64) -> String {
     if ratio < 2.0 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
 }
 
-/// The speeds of one contender, round by round.
+/// Speeds of one contender, by round.
 pub(super) type Series = Vec<Speed>;
 
-/// The unit of a row's values: ops or bytes a second, or milliseconds.
+/// The unit of a row's values: ops or bytes per second, or milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Ops,
     Bytes,
-    /// Less is better.
     Milliseconds,
 }
 
@@ -110,18 +107,18 @@ impl Unit {
     }
 }
 
-/// Everything that one comparison came to, medians over the rounds.
+/// Results of one comparison, as medians over the rounds.
 pub(super) struct Row {
     case: String,
     peer: String,
     unit: Unit,
     plumb: f64,
     other: f64,
-    /// Plumb's speed over the peer's: the median of the rounds.
+    /// Ratio of Plumb's speed to the peer's: the median of the rounds.
     ratio: f64,
-    /// The 95 % confidence interval of the ratio, where there are rounds enough to say.
+    /// 95 % confidence interval of the ratio, if there are enough rounds.
     interval: Option<ConfidenceInterval>,
-    /// Of the processor time of the same work, round by round: what neighbours on the machine disturb less. NaN where it is unknown.
+    /// Ratio of CPU times for the same work, by round. Neighbours on the machine disturb it less. NaN if unknown.
     cpu_ratio: f64,
     bar: Bar,
 }
@@ -155,7 +152,7 @@ impl Row {
         Row { cpu_ratio, ..self }
     }
 
-    /// Whether the bar is met; `None` where there is none.
+    /// Whether the bar is met; `None` without a bar.
     pub(super) fn is_met(&self) -> Option<bool> {
         (self.bar != Bar::Shown).then(|| self.bar.is_met(self.judged()))
     }
@@ -172,7 +169,7 @@ impl Row {
         self.bar.says_in(self.judged_unit(), self.judged())
     }
 
-    /// The unit of [`Row::judged`]; ratios have none.
+    /// Returns the unit of [`Row::judged`]; ratios have none.
     fn judged_unit(&self) -> &'static str {
         match (self.bar, self.unit) {
             (Bar::AtMost(_), Unit::Milliseconds) => " ms",
@@ -180,7 +177,7 @@ impl Row {
         }
     }
 
-    /// Whether the bar was met, in words. Where processor time says otherwise, neighbours on the machine decided.
+    /// Returns whether the bar was met, as text. If the CPU time disagrees, neighbours on the machine were decisive.
     pub(super) fn sentence(&self) -> Option<String> {
         if let Bar::AtMost(_) = self.bar {
             return self.bar.sentence_in(self.judged_unit(), &self.case, self.plumb);
@@ -193,7 +190,7 @@ impl Row {
             let _ = write!(sentence, " By less than the rounds differ: {} to {}.", ratio_text(lo), ratio_text(hi));
         }
         Some(match (self.bar.is_met(self.ratio), self.bar.is_met(self.cpu_ratio)) {
-            // Of whole commands it is not known.
+            // Unknown for whole commands.
             _ if self.cpu_ratio.is_nan() => sentence,
             (false, true) => {
                 format!("{sentence} By processor time it is {}: met; the machine was busy.", ratio_text(self.cpu_ratio))
@@ -204,7 +201,7 @@ impl Row {
     }
 }
 
-/// Runs Plumb and its peers in turn, the order turned round in every other round.
+/// Runs Plumb and its peers in turn, reversing the order in every other round.
 pub(super) fn alternate(
     case: &str,
     rounds: usize,
@@ -244,7 +241,6 @@ pub(super) fn alternate(
     Ok(rows.map(|(peer, speeds)| Row::new(case, peer.name, &plumbs, speeds, peer.at_least)).collect())
 }
 
-/// Prints the table.
 pub(super) fn table(rows: &[Row]) {
     let width = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
     let (case, peer) = (width(|row| &row.case), width(|row| &row.peer));
@@ -270,17 +266,17 @@ pub(super) fn table(rows: &[Row]) {
     }
 }
 
-/// A rate in ops/s.
+/// Formats a rate in ops/s.
 pub(super) fn rate(ops_per_second: f64) -> String {
     match ops_per_second {
         ops if ops >= 1e6 => format!("{:6.2} M/s", ops / 1e6),
-        // Whole commands.
+        // Whole commands per second.
         ops if ops < 100.0 => format!("{:6.2} /s", ops),
         ops => format!("{:6.1} k/s", ops / 1e3),
     }
 }
 
-/// The middle value; of an even number of values, the mean of the two in the middle.
+/// Returns the middle value, or the mean of the two middle ones.
 pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! How the rate and the processor time of an op change with the number of jobs and with the depth, in Plumb and in fio: random
-//! 4 KiB reads from memory and past it.
+//! Rate and CPU time per op as functions of the number of jobs and of the depth, in Plumb and in fio: random 4 KiB
+//! reads from memory and with O_DIRECT.
 
 use super::Options;
 use super::dialect::{Bench, Tool, lay_out, timed};
@@ -10,13 +10,13 @@ use crate::mount::{LoopDevice, LoopMode};
 use anyhow::Result;
 use std::path::Path;
 
-/// Three of two seconds for each of 32 points and both programs take seven minutes.
+/// Three rounds of two seconds for each of 32 points and both programs take seven minutes.
 const ROUNDS: usize = 3;
 
 const JOBS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/// What grows from point to point.
+/// The quantity that grows from point to point.
 #[derive(Clone, Copy)]
 enum Axis {
     Jobs,
@@ -86,7 +86,7 @@ pub(crate) fn scaling(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Plumb's speed and fio's, round by round.
+/// Returns Plumb's speed and fio's, by round.
 fn series(bench: &Bench<'_>, words: &[String], rounds: usize) -> Result<Vec<[Speed; 2]>> {
     let turn = |round: usize| -> Result<[Speed; 2]> {
         Ok(if round.is_multiple_of(2) {

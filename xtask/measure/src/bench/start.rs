@@ -1,5 +1,5 @@
-//! What a tool's command costs that hardly does anything: scripts call dd a thousand times. The tool itself and Plumb in its
-//! place, in turn, as whole commands.
+//! The cost of a command that does almost nothing: scripts call dd a thousand times. The tool and Plumb alternate, as
+//! whole commands.
 
 use super::Options;
 use super::child;
@@ -13,16 +13,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// The median of so many tells 10 ms from 11 on a machine with neighbours.
+/// The median of this many distinguishes 10 ms from 11 on a shared machine.
 const ROUNDS: usize = 41;
 
-/// A command line that hardly does anything.
+/// A command line that does almost nothing.
 struct Case {
     tool: &'static str,
     words: &'static [&'static str],
-    /// On standard input.
     input: &'static str,
-    /// Limit of Plumb's wall time, ms.
+    /// Limit of Plumb's wall time in milliseconds.
     bar: Bar,
 }
 
@@ -46,7 +45,8 @@ const CASES: &[Case] = &[
 /// Times the commands, and prints milliseconds and ratios.
 ///
 /// # Errors
-/// A command fails, or no case was asked for.
+///
+/// A command fails, or no case was selected.
 pub(crate) fn start(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let rounds = options.rounds_or(ROUNDS);
@@ -82,7 +82,7 @@ fn compare(plumb: &Plumb, options: &Options, case: &Case, rounds: usize, report:
     }
 }
 
-/// Milliseconds of one command, by the clock and of the processor.
+/// Wall time and CPU time of one command in milliseconds.
 #[derive(Clone, Copy)]
 struct Times {
     wall_ms: f64,
@@ -91,12 +91,12 @@ struct Times {
 
 fn timed_rounds(plumb: &Plumb, program: &Path, case: &Case, rounds: usize) -> Result<Vec<Row>> {
     let folder = tempfile::tempdir()?;
-    // Each in its own: Plumb writes to no file that another program filled.
+    // Separate directories: Plumb does not write to a file that another program filled.
     let folders = [folder.path().join("plumb"), folder.path().join("tool")];
     folders.iter().try_for_each(fs::create_dir)?;
     let own = || timed(plumb.as_tool(case.tool), case, &folders[0]);
     let tool = || timed(Command::new(program), case, &folders[1]);
-    // The first of each makes the store, and brings the programs into memory.
+    // The first run of each creates the store, and loads the programs into memory.
     own()?;
     tool()?;
     let (mut owns, mut tools) = (Vec::new(), Vec::new());
@@ -109,7 +109,7 @@ fn timed_rounds(plumb: &Plumb, program: &Path, case: &Case, rounds: usize) -> Re
             owns.push(own()?);
         }
     }
-    // Neighbours can only lengthen a run: the shortest one has the least of theirs.
+    // Neighbours can only lengthen a run: the shortest one is the least disturbed.
     let least = owns.iter().map(|times| times.wall_ms).fold(f64::INFINITY, f64::min);
     println!("  the shortest of plumb's took {least:.2} ms");
     let series = |all: &[Times], pick: fn(&Times) -> f64| -> Vec<f64> { all.iter().map(pick).collect() };

@@ -7,18 +7,18 @@ use anyhow::{Context, Result, bail};
 use std::path::Path;
 use std::process::Command;
 
-/// Plumb's rate over the real tool's.
+/// Minimum ratio of Plumb's rate to the real tool's.
 const BAR: Bar = Bar::AtLeast(1.0);
-/// Files of all ranks together.
+/// Total files of all ranks.
 const FILES: u32 = 24_000;
-/// Numbers of ranks.
 const RANKS: [u32; 3] = [1, 4, 16];
 /// The rows of mdtest's summary.
 const OPERATIONS: [&str; 4] = ["File creation", "File stat", "File read", "File removal"];
 /// The rows of IOR's table.
 const ACCESSES: [&str; 2] = ["write", "read"];
 
-/// `cargo xtask bench trees`: needs Open MPI's `mpirun`, and `mdtest` and `ior` on the path or in the directory of `--peers`.
+/// Runs `cargo xtask bench trees`. It needs Open MPI's `mpirun`, and `mdtest` and `ior` on the path or in the directory
+/// of `--peers`.
 pub(crate) fn trees(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let store = tempfile::tempdir()?;
@@ -51,7 +51,7 @@ pub(crate) fn trees(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// One command line in both, in turn, each in a directory of its own that is empty before.
+/// Runs one command line in both, in turn, each in a separate directory that is empty at the start.
 fn compare(
     plumb: &Plumb,
     options: &Options,
@@ -66,7 +66,7 @@ fn compare(
     };
     let theirs = || {
         let mut command = Command::new("mpirun");
-        // Open MPI's: more ranks than processors, also as root.
+        // Open MPI's options for more ranks than processors, also as root.
         command.args(["--allow-run-as-root", "--oversubscribe", "-n", &ranks.to_string()]).arg(options.peer(tool));
         rates(command, place, words, lines)
     };
@@ -82,7 +82,7 @@ fn compare(
         let said = |all: &[f64]| all.iter().map(|ops| rate(*ops)).collect::<Vec<_>>().join("  ");
         println!("  {}  plumb {}   {tool} {}", round + 1, said(&own[round]), said(&real[round]));
     }
-    // The tools say no processor time.
+    // The tools do not report CPU time.
     let series = |all: &[Vec<f64>], line: usize| -> Vec<Speed> {
         all.iter().map(|rates| Speed { ops_per_second: rates[line], cpu_ns: f64::NAN }).collect()
     };
@@ -92,7 +92,7 @@ fn compare(
     Ok(lines.iter().enumerate().map(row).collect())
 }
 
-/// The first number behind each of these at the start of a line: mdtest's maximum, IOR's bandwidth.
+/// Returns the first number after each of these labels at the start of a line: mdtest's maximum, IOR's bandwidth.
 fn rates(mut command: Command, place: &Path, words: &str, lines: &[&str]) -> Result<Vec<f64>> {
     let folder = tempfile::tempdir_in(place).with_context(|| format!("a directory in {}", place.display()))?;
     command.args(words.split(' ')).current_dir(folder.path());

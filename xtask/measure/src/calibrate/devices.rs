@@ -5,16 +5,15 @@ use super::scenario::{Bar, Counted, Line, Load, Pair, Plots, Scenario, Single, T
 const MIB: u64 = 1 << 20;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// 4 KiB random reads at depth 32 for as long as an SSD needs for about 1200: the device is saturated, so that what
-/// varies between runs is the run's own speed and hardly anything else, and a p99 has its samples.
+/// 4 KiB random reads at depth 32, as long as an SSD needs for about 1200. The device is saturated, so that runs differ
+/// almost only by their own speed, and a p99 has enough samples.
 const READS: Load = Load { work: "random-read", time_ns: 13_000_000, bytes: 64 * MIB, files: 4 };
-/// The same as overwrites.
 const WRITES: Load = Load { work: "random-write", ..READS };
-/// One stream into the device, flushed.
+/// One sequential write stream, flushed.
 const STREAM_OUT: Load = Load { work: "stream-write", time_ns: 4 * SECOND_NS, bytes: 256 * MIB, files: 4 };
-/// One stream out of it.
+/// One sequential read stream.
 const STREAM_IN: Load = Load { work: "stream-read", ..STREAM_OUT };
-/// 4 KiB appends, each durable, about 1200 of them.
+/// About 1200 durable appends of 4 KiB.
 const LOG: Load = Load { work: "fsync-log", time_ns: SECOND_NS, bytes: 5 * MIB, files: 4 };
 /// Files of a directory tree.
 const FILES: Load = Load { work: "small-files", time_ns: SECOND_NS, bytes: MIB, files: 400 };
@@ -33,14 +32,14 @@ const fn compared(pairs: &'static [Pair]) -> Trial {
 
 const NO_CLAIM: Line = Line { what: "faster or slower", counted: Counted::Claim, bar: Bar::AtMost(0.05) };
 
-/// Claims that hold for the mean of all runs, those that were not seen too; the others say which slow mode would undo them.
+/// Claims about the mean of all runs, including unseen ones. Other claims say which slow mode would undo them.
 const NO_CLAIM_OF_ALL_RUNS: Line = Line {
     what: "… without a word of the mode that would undo it",
     counted: Counted::ClaimOfAllRuns,
     bar: Bar::AtMost(0.05),
 };
 
-/// Equal means, and typical runs of the candidate that are faster.
+/// Equal means, but typical runs of the candidate are faster.
 const WRONG_OF_TYPICAL_RUNS: Line =
     Line { what: "slower: wrong of typical runs, too", counted: Counted::Slower, bar: Bar::AtMost(0.05) };
 
@@ -48,7 +47,7 @@ const fn flagged(codes: &'static [&'static str], what: &'static str) -> Line {
     Line { what, counted: Counted::Found(codes), bar: Bar::AtLeast(1.0) }
 }
 
-/// Finds the debt that B leaves.
+/// The debt left by B is found.
 const CARRIED_OVER: Line = Line { what: "E15 says so", counted: Counted::Found(&["E15"]), bar: Bar::AtLeast(0.75) };
 
 const fn covered(gap: f64, what: &'static str) -> Line {
@@ -175,7 +174,7 @@ pub(super) static DEVICES: &[Scenario] = &[
         ]),
         trials: 1500,
         trials_small: 60,
-        // 0.9⁸: eight blocks are the fewest that the stop rule ends with.
+        // 0.9⁸: the stop rule ends with at least eight blocks.
         lines: &[
             Line { what: "faster or slower: no more than miss the mode", bar: Bar::AtMost(0.43), ..NO_CLAIM },
             NO_CLAIM_OF_ALL_RUNS,
@@ -473,7 +472,7 @@ pub(super) static DEVICES: &[Scenario] = &[
     },
 ];
 
-/// Random reads for 40 s: what a disk with moving parts does in that time is quickly simulated.
+/// Random reads for 40 s: a disk with moving parts does few, so that is simulated quickly.
 const LONG: Load = Load { work: "random-read", time_ns: 40 * SECOND_NS, bytes: 1024 * MIB, files: 4 };
 /// A stream that lasts for 40 s even on NVMe.
 const LONG_STREAM: Load = Load { work: "stream-read", time_ns: 40 * SECOND_NS, bytes: 200 * 1024 * MIB, files: 4 };

@@ -1,4 +1,4 @@
-//! Scenarios of studies whose numbers are drawn.
+//! Scenarios of studies with drawn numbers.
 
 use super::draw::{Design, Drawn, DrawnCounts, DrawnEffects, Effect, Noise, Truth, Varying};
 use super::scenario::{Bar, Counted, Line, Scenario, Trial};
@@ -27,7 +27,7 @@ const fn promised_by_pilot(contrasts: u32, units: u32, design: Design, freedom: 
     Drawn { truth: Truth::PromisedByPilot(freedom), ..promised(contrasts, units, design) }
 }
 
-/// An easy factor whose effect varies from plot to plot by so many spreads of a run, over 2 to 5 plots.
+/// An easy factor whose effect varies between plots by this multiple of a run's spread, over 2 to 5 plots.
 const fn easy(interaction: f64) -> [Drawn; 5] {
     const fn of(contrasts: u32, units: u32, pairs: u32, interaction: f64) -> Drawn {
         Drawn { design: Design::PairsOnPlots { pairs, interaction }, ..drawn(contrasts, units, Noise::Normal) }
@@ -55,7 +55,7 @@ const fn covered(effect: Effect, what: &'static str) -> Line {
     Line { what, counted: Counted::EffectCovered(effect), bar: Bar::Between(0.93, 0.97) }
 }
 
-/// The share of studies that find what the plan promised to find in 80 %: within 5 points.
+/// Share of studies that find the difference promised for 80 % of them: within 5 points.
 const AS_PROMISED: Line =
     Line { what: "finds it; the plan promised 80 %", counted: Counted::Slower, bar: Bar::Between(0.75, 0.85) };
 

@@ -1,4 +1,4 @@
-//! Gates on history: `plumb gate --keep` itself, session after session, on simulated devices whose sessions vary.
+//! Gates on history: `plumb gate --keep`, session after session, on simulated devices whose sessions vary.
 
 use super::scenario::{Bar, Counted, Line, Scenario, Trial};
 use super::trial::Outcome;
@@ -9,16 +9,16 @@ use std::process::Command;
 use std::sync::OnceLock;
 use xtask::tools::{Profile, plumb, target_directory};
 
-/// A pipeline: one gate a session, each with `--keep`.
+/// A pipeline: one gate per session, each with `--keep`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pipeline {
     /// Session faults of the device.
     pub faults: &'static str,
-    /// Workloads and numbers of each session.
+    /// Workloads and metrics of each session.
     pub work: Work,
-    /// A change of the device during the pipeline.
+    /// Change of the device during the pipeline.
     pub change: Option<Change>,
-    /// Sessions after which a line looks at the answer, the last one last.
+    /// Sessions after which a line evaluates the answer, in ascending order.
     pub sessions: &'static [u32],
 }
 
@@ -27,33 +27,33 @@ pub(super) struct Pipeline {
 pub(super) struct Change {
     /// Number of sessions before the change.
     pub after: u32,
-    /// Fault that is added to the device's name.
+    /// Fault added to the device's name.
     pub fault: &'static str,
 }
 
-/// The workloads of a session and the numbers that are judged.
+/// Workloads of a session, and the judged metrics.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
-    /// Named workloads: each varies by itself, as their draws are their own.
+    /// Named workloads: each varies independently, because its draws are its own.
     works: &'static str,
     metrics: &'static str,
     time: &'static str,
 }
 
 const ONE: Work = Work { works: "random-read", metrics: "read.iops", time: "13ms" };
-/// Numbers that only one of the works has, so that there are four.
+/// Metrics that only one of the workloads has, so that there are four.
 const FOUR: Work = Work {
     works: "random-read,fsync-log,small-files,mail",
     metrics: "read.lat.p99,fdatasync.ops,stat.ops,txn.ops",
     time: "100ms",
 };
-/// The numbers of random reads as a comparison has them: both follow the session.
+/// The metrics of random reads in a comparison: both follow the session.
 const DEFAULT: Work = Work { metrics: "read.iops,read.lat.p99", ..ONE };
 
-/// The program, which is built once.
+/// The program, built once.
 static PLUMB: OnceLock<PathBuf> = OnceLock::new();
 
-/// Builds the program, or takes the one that was named.
+/// Builds the program, or uses the named one.
 pub(super) fn prepare(binary: Option<&Path>) -> Result<()> {
     if PLUMB.get().is_none() {
         let _ = PLUMB.set(plumb(binary, Profile::Dev)?);
@@ -61,7 +61,7 @@ pub(super) fn prepare(binary: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// The answers of a pipeline, a session each.
+/// Answers of a pipeline, one per session.
 struct Answers(Vec<Answer>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,8 +71,8 @@ struct Answer {
 }
 
 impl Answers {
-    /// The answer to the first session after so many, and to the second one if it asks for that. `None` where the history itself
-    /// waits for its second session.
+    /// Returns the answer to the first session after `sessions`, or to the second one if the first asks for it. `None`
+    /// if the history itself waits for its second session.
     fn after(&self, sessions: u32) -> Option<Answer> {
         let at = sessions as usize;
         if self.0[at - 1].suspected {
@@ -100,7 +100,7 @@ impl Answers {
     }
 }
 
-/// Runs a pipeline, and says what each line sees.
+/// Runs a pipeline, and returns each line's outcome.
 pub(super) fn run<'a>(
     pipeline: &Pipeline,
     seed: u64,
@@ -110,7 +110,7 @@ pub(super) fn run<'a>(
     counted.map(|counted| answers.look(*counted)).collect()
 }
 
-/// Returns the answers of a pipeline, a word for each session.
+/// Formats the answers of a pipeline, a word per session.
 pub(super) fn tell(pipeline: &Pipeline, seed: u64) -> Result<String> {
     let word = |one: &Answer| if one.suspected { "suspected" } else { one.answer.name() };
     Ok(answers(pipeline, seed)?.0.iter().map(word).collect::<Vec<&str>>().join(", "))
@@ -120,7 +120,7 @@ fn answers(pipeline: &Pipeline, seed: u64) -> Result<Answers> {
     let binary = PLUMB.get().context("the program was not prepared")?;
     std::fs::create_dir_all(target_directory())?;
     let folder = tempfile::Builder::new().prefix("calibrate-gate-").tempdir_in(target_directory())?;
-    // The last one, and the second session that it may ask for.
+    // The last session, and the second one that it may ask for.
     let last = pipeline.sessions.last().copied().unwrap_or(0) + 1;
     let mut answers = Vec::new();
     for session in 0..=last {
@@ -129,7 +129,7 @@ fn answers(pipeline: &Pipeline, seed: u64) -> Result<Answers> {
     Ok(Answers(answers))
 }
 
-/// One run of the program. One run of each work is a session: of six, only their own spread would be less.
+/// Runs the program once. One run of each workload makes a session: six would only reduce the spread within it.
 fn session_answer(binary: &Path, folder: &Path, pipeline: &Pipeline, seed: u64, session: u32) -> Result<Answer> {
     let Work { works, metrics, time } = pipeline.work;
     let fault = pipeline.change.filter(|change| session >= change.after).map_or("", |change| change.fault);
@@ -165,7 +165,7 @@ const UNCHANGED: &[Line] = &[
     Line { what: "any regression in 32 sessions", counted: Counted::AnyRegression, bar: Bar::Printed },
 ];
 
-/// An unchanged device. `small N` adds N of its pipelines, of 32 runs of the program each, to the small scale.
+/// An unchanged device. `small N` adds N of its pipelines, with 32 runs of the program each, to the small scale.
 macro_rules! unchanged {
     ($name:literal, $about:literal, $work:expr, $faults:literal$(, small $small:literal)?) => {
         Scenario {

@@ -1,7 +1,8 @@
-//! `cargo xtask calibrate`: how often Plumb is right, and how often wrong, on the simulated device.
+//! `cargo xtask calibrate`: measures how often Plumb is right, and how often wrong, on simulated devices.
 //!
-//! Every trial is the whole pipeline: schedule, engine, checks, statistics, verdict. What runs, what is counted and the
-//! bars are the tables of `devices` and `families`; docs/calibration.md has the last full table and says what each line means.
+//! Every trial is the whole pipeline: schedule, engine, checks, statistics, verdict. The tables of `devices` and
+//! `families` define scenarios, counted outcomes and bars; docs/calibration.md has the last full table and explains
+//! each line.
 
 mod devices;
 mod draw;
@@ -22,29 +23,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use trial::Outcome;
 
-/// At small scale a line is missed where its count would be less likely than this, were the true rate at the bar.
+/// At small scale a line is missed if its count would be less likely than this with the true rate at the bar.
 const CHANCE: f64 = 0.001;
 
-/// How many trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Size {
-    /// Enough to see that nothing is broken; bars allow for chance.
+    /// Enough to detect breakage; bars allow for chance.
     Small,
-    /// Enough to hold the measured rates against the bars as they are.
+    /// Enough to compare the measured rates with the bars themselves.
     Full,
 }
 
-/// What was asked for.
 #[derive(Debug)]
 pub(crate) struct Options {
     size: Size,
     seed: u64,
     only: Vec<String>,
-    /// Explain this many trials of each, instead of counting.
+    /// Explain this many trials of each scenario, instead of counting.
     tell: Option<u64>,
-    /// Trials of each scenario, in place of its own number.
+    /// Trials of each scenario, replacing its own number.
     trials: Option<u64>,
-    /// The program whose gates are run; built when absent.
+    /// Program for the gates; `None` builds it.
     binary: Option<PathBuf>,
 }
 
@@ -82,7 +81,7 @@ impl Options {
     }
 }
 
-/// Every scenario, in the order of the table of docs/calibration.md.
+/// Returns every scenario, in the order of the table of docs/calibration.md.
 fn all() -> impl Iterator<Item = &'static Scenario> {
     DEVICES.iter().chain(DRAWN).chain(GATES)
 }
@@ -95,7 +94,7 @@ fn known(name: &str) -> Result<String> {
     bail!("unknown scenario `{name}`; known: {}", names.join(", "))
 }
 
-/// Runs the scenarios, prints the table, and fails where a line is missed.
+/// Runs the scenarios, prints the table, and fails if a line is missed.
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.scenarios().any(|scenario| matches!(scenario.trial, Trial::Gates { .. })) {
         gates::prepare(options.binary.as_deref())?;
@@ -144,14 +143,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     bail!("missed: {}", missed.join("; "))
 }
 
-/// How often a line hit, and of how many trials.
+/// Number of hits of a line, and of its trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Count {
     hits: u64,
     of: u64,
 }
 
-/// Runs the trials on every processor; each has its own seed, so that the counts do not depend on who ran what.
+/// Runs the trials on all processors; each has its own seed, so that the counts do not depend on the distribution of
+/// work.
 fn count(scenario: &Scenario, seed: u64, trials: u64) -> Result<Vec<Count>> {
     let next = AtomicU64::new(0);
     let sums: Mutex<Vec<Count>> = Mutex::new(vec![Count::default(); scenario.lines.len()]);
@@ -178,7 +178,7 @@ fn count(scenario: &Scenario, seed: u64, trials: u64) -> Result<Vec<Count>> {
     Ok(sums.into_inner().expect("a thread that panicked ends the program"))
 }
 
-/// Prints a line; false where it is missed.
+/// Prints a line; returns `false` if it is missed.
 fn report(scenario: &Scenario, line: &Line, count: Count, size: Size) -> bool {
     let interval = binomial::interval(count.hits, count.of);
     let met = met(line.bar, count, size);
@@ -209,9 +209,9 @@ fn report(scenario: &Scenario, line: &Line, count: Count, size: Size) -> bool {
     met
 }
 
-/// Whether a count meets the bar. At full scale the measured rate must; at small scale the count must not be too far
-/// beyond what chance makes of a rate that just meets it. Bars of 0 % and 100 % leave nothing to chance at any scale. A
-/// line that no trial was about is missed.
+/// Whether a count meets the bar. At full scale the measured rate must. At small scale the count must be plausible for
+/// a rate that just meets it. Bars of 0 % and 100 % leave no room for chance at any scale. A line without trials is
+/// missed.
 fn met(bar: Bar, count: Count, size: Size) -> bool {
     let Count { hits, of } = count;
     let rate = hits as f64 / of.max(1) as f64;
@@ -247,15 +247,16 @@ mod tests {
         assert!(!met(Bar::AtMost(1.0), Count::default(), Size::Full), "nothing was measured");
     }
 
-    /// Returns the `plumb` that `cargo test --workspace` builds next to this program. Another build would compile its crates again,
-    /// because cargo gives them other features.
+    /// Returns the `plumb` that `cargo test --workspace` builds next to this program. Another build would compile its
+    /// crates again, because cargo gives them other features.
     fn plumb_of_this_build() -> Option<PathBuf> {
         let own = std::env::current_exe().ok()?;
         let plumb = own.parent()?.parent()?.join("plumb");
         plumb.exists().then_some(plumb)
     }
 
-    // Protects: a change that makes Plumb wrong more often on simulated devices, with bars that allow for chance.
+    // Protects: a change that makes Plumb wrong more often on simulated devices is detected, with bars that allow for
+    // chance.
     #[test]
     fn the_small_scale_meets_its_bars() {
         if std::env::var_os("PLUMB_TEST_FAST").is_some() {
@@ -274,7 +275,7 @@ mod tests {
         assert!(Options::parse(&["--scale", "huge"]).is_err());
     }
 
-    /// People read the page, and the table of faults is what parses: each fault is there with its words.
+    /// The page lists every fault of the parser's table with its description.
     #[test]
     fn the_page_has_every_fault_and_scenario() {
         let page = std::fs::read_to_string(xtask::tools::workspace().join("docs/calibration.md")).unwrap();
@@ -288,7 +289,7 @@ mod tests {
         }
     }
 
-    /// A trial is the same whoever runs it, and whenever.
+    /// Trials are reproducible.
     #[test]
     fn trials_repeat() {
         let scenario = all().find(|scenario| scenario.name == "gap-5").unwrap();

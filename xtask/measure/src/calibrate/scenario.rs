@@ -1,103 +1,78 @@
-//! What a scenario is made of: what runs or is drawn, what is counted, and the bar.
+//! The parts of a scenario: runs or draws, counted outcomes, and bars.
 
 use super::draw::{Drawn, DrawnCounts, DrawnEffects, Effect};
 use super::gates::Pipeline;
 
-/// Named work at a size, of one length a phase.
+/// Named work at a size, with one length per phase.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Load {
-    /// A named workload.
     pub work: &'static str,
-    /// Longest time of a phase, virtual ns.
+    /// Maximum length of a phase in virtual nanoseconds.
     pub time_ns: u64,
-    /// Bytes of the range.
+    /// Size of the range in bytes.
     pub bytes: u64,
-    /// Files of a file set.
+    /// Number of files in a file set.
     pub files: u64,
 }
 
-/// Two devices that are compared, or one with itself.
+/// Two devices to compare, or one with itself.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
-    /// The baseline.
     pub a: &'static str,
-    /// The candidate.
     pub b: &'static str,
-    /// By how much the candidate's ops take longer, as its `slow` says.
+    /// Factor by which the candidate's ops take longer, as in its `slow` fault.
     pub gap: f64,
-    /// What both are asked to do.
+    /// Load of both devices.
     pub load: Load,
 }
 
 /// A run of one device.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Single {
-    /// The device.
     pub device: &'static str,
-    /// What it is asked to do.
     pub load: Load,
 }
 
-/// How often a comparison provisions anew.
+/// How often a comparison provisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plots {
-    /// Once a side.
     One,
-    /// So often a side.
     Of(u32),
 }
 
-/// One trial: what runs. Trials take the entries of a list in turn.
+/// A kind of trial. Trials use the entries of a list in turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Trial {
-    /// `compare`.
     Compare {
-        /// In turn.
         pairs: &'static [Pair],
-        /// Provisionings.
         plots: Plots,
-        /// The factor that is declared to vary.
+        /// The declared factor.
         varying: Option<&'static str>,
-        /// Blocks of every comparison; those of the stop rule when absent.
+        /// Blocks of every comparison; `None` for the stop rule.
         blocks: Option<u32>,
     },
     /// `Bench::run`.
-    Run {
-        /// In turn.
-        singles: &'static [Single],
-    },
-    /// The verdicts of a study, without its runs.
-    Draw {
-        /// In turn.
-        studies: &'static [Drawn],
-    },
-    /// Devices' counts of two equal sides.
-    Count {
-        /// In turn.
-        studies: &'static [DrawnCounts],
-    },
+    Run { singles: &'static [Single] },
+    /// Verdicts of a study with drawn numbers.
+    Draw { studies: &'static [Drawn] },
+    /// Device counts of two equal sides.
+    Count { studies: &'static [DrawnCounts] },
     /// `plumb gate --keep`, session after session.
-    Gates {
-        /// In turn.
-        pipelines: &'static [Pipeline],
-    },
+    Gates { pipelines: &'static [Pipeline] },
     /// The table of effects of two factors.
-    Effects {
-        /// In turn.
-        designs: &'static [DrawnEffects],
-    },
+    Effects { designs: &'static [DrawnEffects] },
 }
 
-/// What of a trial is counted.
+/// The counted outcome of a trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Counted {
     /// Any contrast says `faster` or `slower`.
     Claim,
-    /// The same, and nothing on the page says which unseen slow mode would undo it.
+    /// Like `Claim`, and the page does not say which unseen slow mode would undo it.
     ClaimOfAllRuns,
-    /// Counts are said to be exactly fewer or more.
+    /// Any count is called exactly fewer or more.
     Exact,
-    /// The 95 % interval of this effect holds the true one.
+    /// The 95 % interval of this effect contains the true one.
     EffectCovered(Effect),
     /// The first headline is called `slower`.
     Slower,
@@ -105,15 +80,14 @@ pub(super) enum Counted {
     Faster,
     /// The first headline is called `equivalent`.
     Equivalent,
-    /// The 95 % interval of the first headline holds the true ratio, where the candidate is slower by this gap.
+    /// The 95 % interval of the first headline contains the true ratio, for a candidate slower by this gap.
     Covers(f64),
     /// One of these checks warns or fails.
     Found(&'static [&'static str]),
-    /// The same, for a comparison that ran this many blocks.
+    /// Like `Found`, for a comparison that ran this many blocks.
     FoundAt {
-        /// The checks.
         codes: &'static [&'static str],
-        /// Comparisons of fewer blocks do not count.
+        /// Comparisons with fewer blocks do not count.
         blocks: usize,
     },
     /// Any check warns or fails.
@@ -128,43 +102,34 @@ pub(super) enum Counted {
     AnyRegression,
 }
 
-/// What a rate is held against.
+/// The bar for a rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Bar {
-    /// At most this share.
     AtMost(f64),
-    /// At least this share.
+    /// Minimum share.
     AtLeast(f64),
-    /// From the one to the other.
+    /// Range of shares, including both ends.
     Between(f64, f64),
-    /// Nothing: the rate is there to be read.
+    /// No bar: the rate is only printed.
     Printed,
 }
 
 /// One line of the table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
-    /// What is counted, in words.
+    /// Description of the counted outcome.
     pub what: &'static str,
-    /// What is counted.
     pub counted: Counted,
-    /// The bar.
     pub bar: Bar,
 }
 
-/// One scenario.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scenario {
-    /// For `--only`.
     pub name: &'static str,
-    /// In words.
     pub about: &'static str,
-    /// What runs.
     pub trial: Trial,
-    /// Trials at full scale.
     pub trials: u64,
-    /// Trials at small scale; with 0 it is left out there, and the output says so.
+    /// Trials at small scale; 0 skips it there, with a message.
     pub trials_small: u64,
-    /// What is counted.
     pub lines: &'static [Line],
 }

@@ -22,14 +22,12 @@ use xtask::tools::target_directory;
 /// A comparison of simulated devices takes as many blocks as it needs, however busy this machine is.
 const NO_BUDGET: Duration = Duration::from_secs(24 * 3600);
 
-/// What one trial says to one line of its scenario.
+/// Outcome of a trial for one line of its scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It is counted.
     Hit,
-    /// It is not.
     Miss,
-    /// The line is not about it.
+    /// The trial does not count for the line.
     Beside,
 }
 
@@ -39,23 +37,23 @@ impl Outcome {
     }
 }
 
-/// What a trial yields, before the lines look at it.
+/// Result of a trial, before the lines evaluate it.
 struct Yield {
     comparison: Option<Comparison>,
     findings: Vec<Finding>,
-    /// Of the most telling number of a comparison, where it has one.
+    /// Interval of a comparison's key metric, if it has one.
     interval: Option<Ratio>,
-    /// By how much the candidate's ops take longer.
+    /// Factor by which the candidate's ops take longer.
     gap: f64,
 }
 
-/// A bench for one thread: nothing is stored, and nothing on this machine is touched.
+/// Returns a bench for one thread. It stores nothing, and touches nothing on this machine.
 pub(super) fn bench() -> Bench {
     let test_dirs = TestDirs::new(target_directory().join("calibrate"));
     Bench::new(None, StopFlag::detached(), Permissions::none(), test_dirs)
 }
 
-/// Runs trial `index` of a scenario; an outcome for each of its lines.
+/// Runs trial `index` of a scenario; returns an outcome for each of its lines.
 pub(super) fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<Vec<Outcome>> {
     let seed = trial_seed(seed, scenario.name, index);
     let got = match scenario.trial {
@@ -82,13 +80,12 @@ pub(super) fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64)
     Ok(scenario.lines.iter().map(|line| look(&got, line.counted)).collect())
 }
 
-/// What each line counts.
 fn counted(scenario: &Scenario) -> impl Iterator<Item = &'static Counted> {
     scenario.lines.iter().map(|line| &line.counted)
 }
 
-/// Every trial of every scenario has a seed of its own: FNV-1a of the name, then SplitMix64, because
-/// neighbouring seeds must not make neighbouring devices.
+/// Returns a unique seed for every trial of every scenario: FNV-1a of the name, then SplitMix64, because adjacent seeds
+/// must not give similar devices.
 fn trial_seed(seed: u64, name: &str, index: u64) -> u64 {
     let hash = name
         .bytes()
@@ -154,13 +151,13 @@ fn one_run(bench: &mut Bench, single: &Single, seed: u64) -> Result<Yield> {
     Ok(Yield { comparison: None, findings: outcome.result.checks, interval: None, gap: 0.0 })
 }
 
-/// The most telling number of these workloads is their first rate; contrasts are in the order of the metrics' names.
+/// The key metric of these workloads is their first rate; contrasts are ordered by metric name.
 fn telling(comparison: &Comparison) -> Option<&Contrast> {
     comparison.contrasts.iter().find(|contrast| !contrast.rejected && contrast.metric.better() == Better::Higher)
 }
 
-/// The 95 % interval of a contrast: the one that it shows, or, where it shows the narrower one of an equivalence, the one
-/// that belongs to the same runs.
+/// Returns the 95 % interval of a contrast: the shown one, or, if that is the narrower one of an equivalence test, the
+/// 95 % interval of the same runs.
 fn interval(contrast: &Contrast, rows: &Rows) -> Option<Ratio> {
     if contrast.confidence == 0.95 {
         return Some(Ratio { value: contrast.ratio?, lo: contrast.lo?, hi: contrast.hi?, confidence: 0.95 });
@@ -206,7 +203,7 @@ fn look(got: &Yield, counted: Counted) -> Outcome {
     Outcome::of(hit)
 }
 
-/// In words what a trial said, for those who look into a line that was missed.
+/// Describes the outcome of a trial, for investigating a missed line.
 pub(super) fn tell(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<()> {
     let seed = trial_seed(seed, scenario.name, index);
     let got = match scenario.trial {

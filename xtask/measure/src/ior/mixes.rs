@@ -1,8 +1,8 @@
-//! Random command lines of IOR, run by IOR and by Plumb: the exit code, the calls on the test file and the form of the report
-//! are the same.
+//! Random command lines of IOR, run by IOR and by Plumb: the exit code, the calls on the test file and the form of the
+//! report are the same.
 //!
-//! Known differences are left out: `-Y`, for which IOR flushes twice after each write, and Plumb's own lines of latencies. `-z -C`
-//! without `-F` is refused by IOR even where nothing is read, which Plumb does.
+//! Known differences are left out: `-Y`, for which IOR flushes twice after each write, and Plumb's own latency lines.
+//! IOR refuses `-z -C` without `-F` even if nothing is read; Plumb does not.
 
 use super::{Site, Whose};
 use anyhow::{Context, Result};
@@ -10,7 +10,7 @@ use plumb_workload::library_random::LibraryRandom;
 use std::collections::HashMap;
 use std::process::Command;
 
-/// An option with values to draw from; the empty one is that of a flag.
+/// An option with values to draw from; an empty value makes it a flag.
 type Row = (&'static str, &'static [&'static str]);
 
 /// Each command line has one value of each of these.
@@ -71,14 +71,14 @@ impl IorMix {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct IorRun {
     succeeds: bool,
-    /// The calls on the test file, of one rank.
+    /// Calls of one rank on the test file.
     calls: Vec<String>,
-    /// The lines of the report, without numbers.
+    /// Lines of the report, without numbers.
     report: Vec<String>,
 }
 
 impl IorRun {
-    /// Returns the first difference from another run: what this one has, and the other.
+    /// Returns the first difference from another run: this run's part, and the other's.
     pub(super) fn difference(&self, other: &IorRun) -> Option<(String, String)> {
         if self.succeeds != other.succeeds {
             return Some((format!("success: {}", self.succeeds), format!("success: {}", other.succeeds)));
@@ -97,7 +97,7 @@ fn first_difference(own: &[String], other: &[String]) -> Option<(String, String)
     Some((line(own, at), line(other, at)))
 }
 
-/// Plumb's own lines, behind those of IOR.
+/// Plumb's own lines, after those of IOR.
 const LATENCIES: &str = "Latency of single transfers";
 
 /// Runs a mix with one rank under strace.
@@ -124,8 +124,8 @@ pub(super) fn run(site: &Site, mix: &IorMix, whose: Whose) -> Result<IorRun> {
     Ok(IorRun { succeeds: output.status.success(), calls, report })
 }
 
-/// Returns the calls of a trace that moved data in files below a directory, in order: their names, lengths and, of those
-/// that name it, the place. Source: strace(1), `-y`.
+/// Returns the calls of a trace that moved data in files below a directory, in order: their names and lengths, and the
+/// offset if the call names one. Source: strace(1), `-y`.
 fn calls(trace: &str, directory: &str) -> Vec<String> {
     let moved = |line: &str| {
         let call = line.split_once(' ')?.1.trim_start();
@@ -138,7 +138,7 @@ fn calls(trace: &str, directory: &str) -> Vec<String> {
         }
         let words: Vec<&str> = arguments.trim_end_matches(')').rsplit(", ").collect();
         match name {
-            // A place of its own with each call, or the one where the last call ended: both are read or written.
+            // With an explicit offset, or at the current position: `result` is the length moved in both cases.
             "pread64" | "pwrite64" => Some(format!("{} {} at {}", &name[1..name.len() - 2], result, words.first()?)),
             "read" | "write" => Some(format!("{name} {result}")),
             "unlinkat" => Some("unlink".to_owned()),
@@ -149,7 +149,7 @@ fn calls(trace: &str, directory: &str) -> Vec<String> {
     whole_lines(trace).iter().filter_map(|line| moved(line)).collect()
 }
 
-/// Returns a trace's lines, each call in one: strace prints a call in two parts where another thread's came between.
+/// Returns a trace's lines with one call in each: strace splits a call if another thread's comes in between.
 fn whole_lines(trace: &str) -> Vec<String> {
     let mut begun: HashMap<&str, &str> = HashMap::new();
     let mut lines = Vec::new();
@@ -166,8 +166,8 @@ fn whole_lines(trace: &str) -> Vec<String> {
     lines
 }
 
-/// Returns a line of a report with `#` for its numbers and one space for several; `None` for an empty one, and for what tells
-/// of the machine and the moment.
+/// Returns a line of a report with `#` for its numbers and single spaces. Returns `None` for an empty line, and for
+/// facts about the machine and the time.
 fn shape(line: &str) -> Option<String> {
     const OF_THE_MOMENT: [&str; 9] =
         ["IOR-", "Began", "StartTime", "Finished", "Machine", "Command line", "Path", "FS", "TestID"];

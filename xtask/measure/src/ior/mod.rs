@@ -1,4 +1,4 @@
-//! IOR's own test scripts with Plumb in its place; and random command lines of IOR and mdtest, run by both.
+//! Runs IOR's own test scripts with Plumb in its place, and random command lines of IOR and mdtest with both.
 
 mod mixes;
 
@@ -13,20 +13,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask::tools::{Profile, plumb, run};
 
-/// What to run.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// A fetched and built IOR: `src/ior`, `src/mdtest` and `testing/` are used.
+    /// Source directory of a built IOR: `src/ior`, `src/mdtest` and `testing/` are used.
     source: PathBuf,
-    /// A `plumb` that is already there; built when absent.
+    /// An existing `plumb`; `None` builds one.
     binary: Option<PathBuf>,
-    /// Random mixes of the options of IOR, and as many of mdtest's.
+    /// Number of random command lines of IOR, and of mdtest.
     mixes: u32,
     seed: u32,
     launcher: Launcher,
 }
 
-/// What starts ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Launcher {
     OpenMpi,
@@ -34,7 +32,7 @@ enum Launcher {
 }
 
 impl Launcher {
-    /// Its command, for as many ranks as the next word says; more than there are processors.
+    /// Returns its command; the next word is the number of ranks, which may exceed the processors.
     fn words(self) -> &'static [&'static str] {
         match self {
             Launcher::OpenMpi => &["mpiexec.openmpi", "--oversubscribe", "-np"],
@@ -44,7 +42,7 @@ impl Launcher {
 }
 
 impl Options {
-    /// From the words after `ior`.
+    /// Parses the words after `ior`.
     pub(crate) fn parse(words: &[&str]) -> Result<Options> {
         let Some((source, mut rest)) = words.split_first().filter(|(first, _)| !first.starts_with('-')) else {
             bail!("name the directory of a fetched and built IOR: `cargo xtask ior DIR`");
@@ -78,23 +76,21 @@ impl Options {
 /// Programs of IOR that its scripts run.
 const PROGRAMS: [&str; 3] = ["ior", "mdtest", "md-workbench"];
 
-/// Whose programs run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     Iors,
     Plumbs,
 }
 
-/// What a script says of one of its tests.
+/// A script's verdict on one of its tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Passed,
-    /// The exit code is right, and mdtest's trace is not the other's.
+    /// The exit code is right, but mdtest's trace differs from the other's.
     OtherTrace,
     Failed,
 }
 
-/// Tests of one program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Count {
     all: usize,
@@ -112,7 +108,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// The outcome that a line of a script's output reports, and the program's number.
+/// Parses a line of a script's output into the program's index and the outcome.
 fn outcome(line: &str) -> Option<(usize, Outcome)> {
     let outcome = match line {
         line if line.starts_with("OK ") => Outcome::Passed,
@@ -135,7 +131,7 @@ fn count(output: &str) -> [Count; 3] {
     counts
 }
 
-/// Where everything of a comparison lies; removed behind it.
+/// Files of a comparison, removed at the end.
 struct Site {
     place: tempfile::TempDir,
     source: PathBuf,
@@ -166,7 +162,7 @@ impl Site {
         for program in ["ior", "md-workbench"] {
             symlink(site.source.join("src").join(program), site.path("iors").join(program))?;
         }
-        // The other ranks' remarks come in the middle of rank 0's lines.
+        // Other ranks' messages appear in the middle of rank 0's lines.
         let mdtest = site.source.join("src/mdtest");
         let alone = format!(
             "#!/bin/sh\n[ \"${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}\" = 0 ] || exec >/dev/null 2>&1\nexec '{}' \"$@\"\n",
@@ -176,7 +172,7 @@ impl Site {
         std::fs::write(&wrapper, alone)?;
         std::fs::set_permissions(&wrapper, Permissions::from_mode(0o755))?;
         run(Command::new("cp").arg("-r").arg(site.source.join("testing")).arg(site.path("testing")))?;
-        // Published with an `exit` behind its second test.
+        // The published script has an `exit` after its second test.
         let basic = site.path("testing/basic-tests.sh");
         let script = std::fs::read_to_string(&basic)?;
         let whole: String =
@@ -196,7 +192,7 @@ impl Site {
         }
     }
 
-    /// A command with what launchers and Plumb need; root's processes are nobody else's here.
+    /// Builds a command with the environment for launchers and Plumb.
     fn command(&self, program: impl Into<OsString>) -> Command {
         let mut command = Command::new(program.into());
         command.current_dir(self.place.path()).env("PLUMB_DB", self.path("results.db"));
@@ -204,7 +200,7 @@ impl Site {
         command
     }
 
-    /// Runs one of the scripts. mdtest's traces of the first run are what later ones are compared with.
+    /// Runs one of the scripts. Later runs are compared with mdtest's traces of the first one.
     fn script(&self, name: &str, whose: Whose) -> Result<[Count; 3]> {
         let data = self.path("data");
         let _ = std::fs::remove_dir_all(&data);
@@ -226,11 +222,11 @@ impl Site {
         Ok(count(&text))
     }
 
-    /// The lines of a trace, without the numbers of mdtest's source lines.
+    /// Returns the lines of a trace, without the numbers of mdtest's source lines.
     fn trace(&self, mix: &Mix, whose: Whose) -> Result<Traced> {
         let mdtest = self.programs(whose).join("mdtest");
         let ranks = mix.ranks.to_string();
-        // Rank 0 makes the files of all in one process alone.
+        // Only in a single process does rank 0 create the files of all ranks.
         let in_one = whose == Whose::Plumbs && mix.words.iter().any(|word| word == "-c");
         let mut command = match in_one {
             true => self.command(mdtest),
@@ -253,7 +249,7 @@ impl Site {
     }
 }
 
-/// What a run of mdtest printed of its paths.
+/// Paths that a run of mdtest printed.
 struct Traced {
     lines: Vec<String>,
     success: bool,
@@ -275,8 +271,8 @@ struct Mix {
 }
 
 impl Mix {
-    /// What mdtest itself can do: with `-c` it does not find trees of `-u`, with `-N` none below their tops, and `-R` draws
-    /// from the items of all directories of `-n` and `-I` for each of them.
+    /// Draws a command line that mdtest supports: with `-c` it does not find trees of `-u`, with `-N` none below their
+    /// tops, and `-R` draws from the items of all directories of `-n` and `-I` for each of them.
     fn draw(numbers: &mut LibraryRandom) -> Mix {
         let mut below = |bound: u32| numbers.draw() % bound;
         let ranks = 1 + below(3);
@@ -340,7 +336,7 @@ impl Mix {
     }
 }
 
-/// Runs the scripts and the mixes, and fails where Plumb does.
+/// Runs the scripts and the random command lines, and fails if Plumb does.
 pub(crate) fn compare(options: &Options) -> Result<()> {
     let site = Site::new(options)?;
     let mut failed = false;
@@ -409,7 +405,7 @@ fn compare_mdtest(site: &Site, options: &Options) -> Result<bool> {
 mod tests {
     use super::*;
 
-    // Protects the table: every line of a test counts once, for its own program, and another trace is no pass.
+    // Protects the table: every line of a test counts once, for its own program, and a different trace does not pass.
     #[test]
     fn lines_of_the_scripts_are_counted() {
         let output = "OK  0 mpiexec -np 2 /x/ior -a POSIX \nERR 1 mpiexec -np 2 /x/ior -r \n\
@@ -419,7 +415,7 @@ mod tests {
         assert_eq!(counts, [(2, 1, 0), (2, 1, 1), (1, 0, 0)]);
     }
 
-    // Protects the comparison of traces: what mdtest's source lines are called is no part of them.
+    // Protects the comparison of traces: the numbers of mdtest's source lines do not matter.
     #[test]
     fn traces_have_no_line_numbers() {
         let line = "V-3: Rank   0 Line  1013 stat path is 'Line 7'";

@@ -1,4 +1,4 @@
-//! Set-ups in which nothing is wrong. Every warning in one of them is a false alarm.
+//! Set-ups without problems. Every warning in one of them is a false alarm.
 
 use super::site::Site;
 use super::{Load, Trap};

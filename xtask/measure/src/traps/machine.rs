@@ -1,9 +1,9 @@
-//! Traps of the machine: neighbours, processors that others have, pauses, limits.
+//! Traps of the machine: neighbours, contended processors, pauses, limits.
 
 use super::site::Site;
 use super::{Load, Sign, Trap, fail, note, warn};
 
-/// Traps that need another machine than this one.
+/// Traps that this machine cannot set.
 pub(crate) const OUT_OF_REACH: &[&str] = &[
     "stolen processor time: the host would have to be loaded",
     "suspension of the machine, and a virtual machine that its host does not run",
@@ -16,12 +16,12 @@ pub(crate) fn traps() -> Vec<Trap> {
     [neighbours(), processors(), pauses(), limits()].concat()
 }
 
-/// A neighbour that is met while it runs is named; one that has ended is its parent's, by name and as such.
+/// A neighbour that still runs is named; one that has ended is attributed to its parent, by name.
 fn by_dd() -> [Sign; 2] {
     [warn("C1", "dd"), warn("C1", "ran and waited for")]
 }
 
-/// Others on the same device.
+/// Other processes on the same device.
 fn neighbours() -> Vec<Trap> {
     const DIRECT: &str = "while :; do dd if=/dev/zero of=$AT/other bs=1M count=60 oflag=direct; done";
     const REMOVE: &str = "rm -f $AT/other";

@@ -1,5 +1,6 @@
-//! `cargo xtask traps`: set-ups of this machine that mislead a benchmark, made as root, and what Plumb says of each; and clean
-//! set-ups, of which it must say nothing. A trap that this machine cannot make is listed as not run, with the reason.
+//! `cargo xtask traps`: set-ups of this machine that mislead a benchmark, made as root, and Plumb's findings for each;
+//! and clean set-ups, for which it must find nothing. A trap that this machine cannot set is listed as not run, with
+//! the reason.
 
 mod clean;
 mod machine;
@@ -19,9 +20,9 @@ pub(crate) struct Options {
     binary: Option<PathBuf>,
     /// Only traps whose names contain this.
     only: Option<String>,
-    /// Where images, mounts and results lie.
+    /// Directory for images, mounts and results.
     work: PathBuf,
-    /// Runs of a set-up that other programs disturbed.
+    /// Number of attempts for a set-up that other programs disturbed.
     tries: u32,
     /// Whether only names are printed.
     list: bool,
@@ -51,39 +52,39 @@ impl Options {
     }
 }
 
-/// One set-up and what must be said of it.
+/// A set-up and its expected findings.
 #[derive(Debug, Clone)]
 pub(crate) struct Trap {
     pub(crate) name: &'static str,
     pub(crate) site: Site,
     pub(crate) load: Load,
-    /// A script around Plumb, which ends with `exec "$@"`, perhaps through another program.
+    /// A wrapper script for Plumb. It ends with `exec "$@"`, perhaps through another program.
     pub(crate) around: Option<&'static str>,
-    /// A script that runs during the run; `$PLUMB` is Plumb's process, `$AT` the directory of the site, `$W` a directory for files. It and its
-    /// children end with the run.
+    /// A script that runs at the same time as Plumb; `$PLUMB` is Plumb's PID, `$AT` the directory of the site, `$W` a
+    /// directory for files. It and its children end with the run.
     pub(crate) beside: Option<&'static str>,
-    /// A script that runs after the run and restores the site.
+    /// A script that runs after Plumb and restores the site.
     pub(crate) behind: Option<&'static str>,
-    /// Any of these names it rightly; of a clean set-up, none.
+    /// Any of these identifies the trap; a clean set-up has none.
     pub(crate) signs: Vec<Sign>,
-    /// Codes that would name a wrong cause.
+    /// Codes that would give a wrong cause.
     pub(crate) wrong: &'static [&'static str],
 }
 
-/// Evidence in a result that names a trap.
+/// Evidence in a result that identifies a trap.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sign {
     /// A finding of at least this level, with this word in its message.
     Finding { code: &'static str, level: Level, word: &'static str },
-    /// A number of bytes whose tier is this.
+    /// A byte rate with this tier.
     Tier(&'static str),
-    /// The verdict of the run is this one.
+    /// The run's verdict.
     Verdict(&'static str),
-    /// The program ends with an error that has this word.
+    /// An error with this word ends the program.
     Error(&'static str),
 }
 
-/// Levels of findings that can name a trap.
+/// Levels of findings that can identify a trap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Note,
@@ -132,7 +133,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Direct reads of 4 KiB at random places of a written file.
+    /// Random direct reads of 4 KiB from a written file.
     pub(crate) const RANDOM: Load = Load {
         op: "read",
         size: "64MiB",
@@ -145,9 +146,9 @@ impl Load {
         phase: "",
         workers: "",
     };
-    /// Direct reads of 1 MiB, one after another.
+    /// Sequential direct reads of 1 MiB.
     pub(crate) const STREAM: Load = Load { block: "1MiB", pattern: "sequential", ..Load::RANDOM };
-    /// Writes of 1 MiB through the page cache, one pass, flushed inside the clock.
+    /// Writes of 1 MiB through the page cache, one pass, flushed before the clock stops.
     pub(crate) const WRITE: Load =
         Load { op: "write", cache: "as-is", prepare: "nothing", phase: "stop.bytes = \"64MiB\"", ..Load::STREAM };
     /// Direct writes of 1 MiB over a written file.
@@ -160,7 +161,7 @@ impl Load {
         workers: "work.blocks.fsync-every = 1",
         ..Load::RANDOM
     };
-    /// Reads of 4 KiB from memory, which need nothing but a processor.
+    /// Reads of 4 KiB from memory, which need only a processor.
     pub(crate) const MEMORY: Load = Load { cache: "warm", ..Load::RANDOM };
 
     fn text(&self) -> String {
@@ -198,14 +199,14 @@ impl Trap {
     }
 }
 
-/// The outcome of one set-up, with the findings in words.
+/// The outcome of one set-up, with the findings as text.
 enum Row {
     Right(String),
     Wrong(String),
     NotRun(String),
 }
 
-/// Makes each set-up, runs Plumb in it, prints the tables, and fails below the bars.
+/// Sets each trap, runs Plumb in it, prints the tables, and fails below the bars.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let chosen = |trap: &Trap| options.only.as_ref().is_none_or(|text| trap.name.contains(text.as_str()));
     let traps: Vec<Trap> = [storage::traps(), machine::traps()].concat().into_iter().filter(chosen).collect();
@@ -228,14 +229,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for reason in machine::OUT_OF_REACH {
         println!("not run anywhere yet: {reason}");
     }
-    // Two of sixty may be missed, and no clean set-up may be called disturbed.
+    // Two of sixty may be missed, and no clean set-up may cause a finding.
     if right * 60 < ran * 58 || quiet < clean_ran {
         bail!("below the bar: 58 of 60 traps, and all clean set-ups");
     }
     Ok(())
 }
 
-/// Prints a line for each; how many were right, and how many ran.
+/// Prints a line for each; returns the numbers of right outcomes and of runs.
 fn tally(traps: &[Trap], mut judge: impl FnMut(&Trap) -> Row) -> (usize, usize) {
     let (mut right, mut ran) = (0, 0);
     for trap in traps {
@@ -274,7 +275,7 @@ fn judge_trap(runner: &mut Runner, trap: &Trap) -> Row {
     }
 }
 
-/// Judges a clean set-up. If this program saw other programs at work, too, the alarm is true, and the set-up runs again.
+/// Judges a clean set-up. If this program also noticed other programs, the alarm is true, and the set-up runs again.
 fn judge_clean(runner: &mut Runner, trap: &Trap) -> Row {
     let mut disturbed = String::new();
     for _ in 0..runner.tries() {
@@ -318,7 +319,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    // Protects: as many set-ups as are promised, each with its own name and a workload that Plumb accepts.
+    // Protects: there are as many set-ups as promised, each with a unique name and a workload that Plumb accepts.
     #[test]
     fn the_tables_are_whole() {
         let (traps, clean) = ([storage::traps(), machine::traps()].concat(), clean::setups());
@@ -344,7 +345,7 @@ mod tests {
         }
     }
 
-    // Protects: every code that a table names is a check.
+    // Protects: every code in a table is that of a check.
     #[test]
     fn codes_are_checks() {
         let all = [storage::traps(), machine::traps()].concat();

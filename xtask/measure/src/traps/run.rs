@@ -1,4 +1,4 @@
-//! One run of Plumb in a set-up, with the scripts around it.
+//! Runs Plumb in a set-up, with the scripts around it.
 
 use super::{Level, Sign, Sites, Trap};
 use anyhow::{Context, Result};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A run that takes longer is stopped.
+/// A longer run is stopped.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Above this share of the processors' time for others, a set-up was not quiet.
+/// Above this share of CPU time for others, a set-up was disturbed.
 const QUIET_SHARE: f64 = 0.02;
 
 /// Runs Plumb in the set-ups of traps.
@@ -28,7 +28,7 @@ pub(crate) struct Answer {
     others_share: f64,
 }
 
-/// A script and all that it started.
+/// A script and its process group.
 struct Group(Child);
 
 impl Drop for Group {
@@ -41,7 +41,7 @@ impl Drop for Group {
 }
 
 impl Runner {
-    /// With a copy of the binary that every user may run.
+    /// Creates a runner, with a copy of the binary that every user may execute.
     pub(crate) fn new(binary: &Path, sites: Sites, tries: u32) -> Result<Runner> {
         let copy = sites.work().join("plumb");
         std::fs::copy(binary, &copy).with_context(|| format!("copying {}", binary.display()))?;
@@ -54,7 +54,7 @@ impl Runner {
         self.tries
     }
 
-    /// Makes the set-up and runs Plumb in it; the reason where that cannot be done here.
+    /// Makes the set-up and runs Plumb in it; returns the reason if that is impossible here.
     pub(crate) fn run(&mut self, trap: &Trap) -> Result<Answer, String> {
         let at = self.sites.get(trap.site)?;
         let files = self.sites.work().join("files");
@@ -82,7 +82,7 @@ impl Runner {
         if let Some(text) = trap.behind {
             script(&files, text, &environment).map_err(|error| error.to_string())?;
         }
-        // A database that root made is not for the next user.
+        // Root's database must not be used by the next user.
         let _ = std::fs::remove_file(files.join("results.db"));
         Ok(Answer::of(output?, before))
     }
@@ -93,7 +93,7 @@ fn wait(mut child: Child) -> Result<Output, String> {
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err("no output to read".to_owned());
     };
-    // Output is read by threads: a full pipe would stop the program.
+    // Threads read the output: a full pipe would stop the program.
     let readers = [read(stdout), read(stderr)];
     let status = loop {
         match child.try_wait().map_err(|error| error.to_string())? {
@@ -131,8 +131,8 @@ fn script(directory: &Path, text: &str, environment: &[(&str, &str)]) -> Result<
     shell(directory, text, environment).status().map(drop).with_context(|| format!("`{text}`"))
 }
 
-/// Processor time in user mode of the machine, with what its host gave to other guests, and of this program with its children,
-/// s: a witness beside Plumb's own. The kernel's threads, which work for a load, have none.
+/// CPU time in user mode in seconds: of the machine, including time stolen by its host, and of this program with its
+/// children. This is a witness independent of Plumb. Time of kernel threads, which work for a load, is not included.
 #[derive(Clone, Copy)]
 struct Busy {
     machine_s: f64,
@@ -157,7 +157,7 @@ impl Busy {
         Busy { machine_s, children_s, at: Instant::now() }
     }
 
-    /// Share of the processors' time that went to others since.
+    /// Returns the share of CPU time that others used since then.
     fn others_share(self) -> f64 {
         let now = Busy::now();
         let processors = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
@@ -181,7 +181,7 @@ impl Answer {
         self.result.iter().flat_map(|result| result["checks"].as_array().into_iter().flatten())
     }
 
-    /// The highest level of a check.
+    /// Returns the highest level of a check.
     pub(crate) fn level_of(&self, code: &str) -> Option<Level> {
         let of_code = self.checks().filter(|finding| finding["code"] == code);
         of_code.filter_map(|finding| Level::of(finding["level"].as_str()?)).max()
@@ -191,7 +191,7 @@ impl Answer {
         self.result.as_ref().and_then(|result| result["verdict"].as_str()).unwrap_or("none")
     }
 
-    /// The error that Plumb ended with; the codes of rejected runs and unmet conditions are none.
+    /// Returns the error that ended Plumb. Exit codes of rejected runs and unmet conditions are not errors.
     pub(crate) fn error(&self) -> Option<&str> {
         (self.result.is_none() || !matches!(self.code, Some(0 | 3))).then_some(self.stderr.trim())
     }
@@ -215,18 +215,18 @@ impl Answer {
         }
     }
 
-    /// Codes of findings that warn or fail.
+    /// Returns the codes of findings that warn or fail.
     pub(crate) fn alarms(&self) -> Vec<String> {
         let loud = self.checks().filter(|finding| matches!(finding["level"].as_str(), Some("warn" | "fail")));
         loud.filter_map(|finding| finding["code"].as_str().map(str::to_owned)).collect()
     }
 
-    /// Others used the processors meanwhile, by this program's own count.
+    /// Whether others used the processors during the run, by this program's own count.
     pub(crate) fn was_disturbed(&self) -> bool {
         self.others_share > QUIET_SHARE
     }
 
-    /// In a few words: the findings of these signs, or the loudest ones.
+    /// Formats briefly: the findings of these signs, or the most severe ones.
     pub(crate) fn told(&self, signs: &[Sign]) -> String {
         let codes: Vec<&str> = signs
             .iter()

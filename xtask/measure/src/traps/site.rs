@@ -1,17 +1,17 @@
-//! Places that traps are set in. Each is made when it is first needed, by a script, and given back by another one.
+//! Sites for traps. A script creates each site when it is first needed, and another one removes it.
 
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A place that a trap is set in.
+/// A site for traps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Site {
-    /// ext4 on a loop device past the page cache, over a written file.
+    /// ext4 on a loop device with direct I/O, over a written file.
     Ext4,
     Xfs,
-    /// btrfs that compresses with zstd.
+    /// btrfs with zstd compression.
     Btrfs,
     /// btrfs without compression.
     PlainBtrfs,
@@ -20,15 +20,15 @@ pub(crate) enum Site {
     /// ext4 on a loop device over a sparse file.
     Sparse,
     NoBarrier,
-    /// An ext4 that no other trap uses, since its journal is lost.
+    /// An ext4 that no other trap uses, because its journal will be lost.
     Doomed,
-    /// ext4 with data in its journal.
+    /// ext4 that journals data as well.
     DataJournal,
     /// On a loop device that begins at an odd sector.
     Misaligned,
-    /// Inode tables that the kernel still zeroes.
+    /// With inode tables that the kernel is still zeroing.
     Lazy,
-    /// Hardly any space is left.
+    /// With hardly any free space.
     Full,
     /// On a file in memory.
     InMemory,
@@ -40,7 +40,7 @@ pub(crate) enum Site {
 }
 
 impl Site {
-    /// Makes `$W/at`. Loop devices are remembered in `$W/loop`.
+    /// Returns the script that creates `$W/at`. Loop devices are recorded in `$W/loop`.
     const fn make(self) -> &'static str {
         match self {
             Site::Ext4 => "image 1024; device --direct-io=on; ext4",
@@ -99,8 +99,8 @@ impl Site {
     }
 }
 
-/// Functions of the scripts. Blocks of an image are written, and kept from the discards of mkfs, so that no first write is
-/// measured.
+/// Functions of the scripts. Blocks of an image are written, and protected from the discards of mkfs, so that no first
+/// write is measured.
 const WORDS: &str = r#"set -e
 image() { dd if=/dev/urandom of=image bs=1M count="$1" conv=fsync 2>/dev/null; }
 device() { L=$(losetup --find --show "$@" image); echo "$L" >loop; }
@@ -109,7 +109,7 @@ base() { image 512; device --direct-io=on; mkfs.ext4 -q -F -E nodiscard "$L"; mk
 ext4() { mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$L" && mount_it "$@"; }
 "#;
 
-/// Gives a site back, even if only a part of it was made.
+/// Removes a site, even if only a part of it was created.
 const GIVE_BACK: &str = "mountpoint -q at && umount at
 mountpoint -q base && umount base
 [ -s loop ] && losetup -d \"$(cat loop)\"
@@ -117,14 +117,14 @@ mountpoint -q base && umount base
 mountpoint -q memory && umount memory
 true";
 
-/// The sites that were made.
+/// The sites created so far.
 pub(crate) struct Sites {
     work: PathBuf,
     made: BTreeMap<Site, Result<PathBuf, String>>,
 }
 
 impl Sites {
-    /// None yet; they will lie below `work`.
+    /// Creates an empty set; sites will be below `work`.
     pub(crate) fn below(work: &Path) -> Result<Sites> {
         std::fs::create_dir_all(work).with_context(|| format!("making {}", work.display()))?;
         Ok(Sites { work: work.to_owned(), made: BTreeMap::new() })
@@ -134,7 +134,7 @@ impl Sites {
         &self.work
     }
 
-    /// The directory of a site, made if need be; the reason where it cannot be made here.
+    /// Returns the directory of a site, created if necessary, or the reason why it cannot be created here.
     pub(crate) fn get(&mut self, site: Site) -> Result<PathBuf, String> {
         if !self.made.contains_key(&site) {
             let made = make(&self.work.join(site.name()), site);
@@ -145,7 +145,7 @@ impl Sites {
 }
 
 fn make(folder: &Path, site: Site) -> Result<PathBuf, String> {
-    // A harness that was killed may have left it.
+    // A killed run may have left it.
     give_back(folder);
     std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     let script = format!("{WORDS}{}\nchmod 1777 at\n", site.make());

@@ -1,4 +1,4 @@
-//! Traps of storage: caches, blocks that were never written, flushes, layers, and loads that are not what they seem.
+//! Traps of storage: caches, unwritten blocks, flushes, layers, and misleading loads.
 
 use super::site::Site;
 use super::{Load, Sign, Trap, fail, note, warn};
@@ -120,7 +120,7 @@ fn blank() -> Vec<Trap> {
     ]
 }
 
-/// Writes that no device has.
+/// Writes that did not reach a device.
 fn unflushed() -> Vec<Trap> {
     const WRITE: Load = Load::WRITE;
     vec![
@@ -171,7 +171,7 @@ fn unflushed() -> Vec<Trap> {
     ]
 }
 
-/// Layers that add to the work, or take from it.
+/// Layers that add to the work, or reduce it.
 fn layers() -> Vec<Trap> {
     let zeros = Load { content: "zero", ..Load::WRITE };
     let small = Load { op: "write", block: "4KiB", ..Load::RANDOM };
@@ -207,7 +207,7 @@ fn layers() -> Vec<Trap> {
     ]
 }
 
-/// Loads that are not what was asked for.
+/// Loads that differ from the request.
 fn loads() -> Vec<Trap> {
     let random = |workers| Load { workers, ..Load::RANDOM };
     vec![

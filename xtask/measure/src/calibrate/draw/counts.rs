@@ -1,4 +1,4 @@
-//! What devices count where nothing differs: numbers such as 8 and 9 flushes, which a timer decides between.
+//! Device counts without a difference: numbers such as 8 and 9 flushes, which a timer decides.
 
 use super::super::scenario::Counted;
 use super::super::trial::Outcome;
@@ -7,38 +7,34 @@ use plumb_stats::counts::{CountedBy, EqualCounts, equal_counts, granularity};
 use plumb_stats::random::SplitMix;
 use plumb_stats::{Better, Compared, Family, Sides, Verdict, VerdictRule, assess_family};
 
-/// From where to where a count may change.
+/// The units between which a count can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Varying {
-    /// From run to run.
     Runs,
-    /// From plot to plot; the runs of one count the same.
+    /// Between plots; the runs of a plot have the same count.
     Plots,
 }
 
 /// Counts of two equal sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct DrawnCounts {
-    /// Of each side.
     pub plots: u32,
-    /// On each plot.
     pub runs: u32,
-    /// What is counted, or one more.
+    /// The count, or one more.
     pub count: f64,
-    /// The chance of one more.
+    /// Probability of one more.
     pub chance: f64,
-    /// Where that is decided.
     pub varying: Varying,
 }
 
-/// What is said of one number.
+/// The verdict on one number.
 enum Said {
     Exactly { differs: bool },
     Judged(Verdict),
     Nothing,
 }
 
-/// Draws a study of one number, judges it, and says what each line sees.
+/// Draws a study of one number, judges it, and returns each line's outcome.
 pub(crate) fn count<'a>(
     drawn: &DrawnCounts,
     seed: u64,

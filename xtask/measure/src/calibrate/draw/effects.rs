@@ -1,4 +1,4 @@
-//! The table of effects: a factor that is hard to change, an easy one, and the two together.
+//! The table of effects: a factor that is hard to change, an easy one, and their interaction.
 
 use super::super::scenario::Counted;
 use super::super::trial::Outcome;
@@ -9,11 +9,11 @@ use plumb_stats::random::SplitMix;
 /// Levels of the easy factor.
 const EASY: usize = 3;
 
-/// What the hard factor's second level does, to the logarithm.
+/// Effect of the hard factor's second level, on the log scale.
 const HARD_DOES: f64 = 0.2;
-/// What the easy factor's last level does.
+/// Effect of the easy factor's last level, on the log scale.
 const EASY_DOES: f64 = -0.3;
-/// What the two do together besides.
+/// Their interaction, on the log scale.
 const TOGETHER_DO: f64 = 0.1;
 
 /// One line of the table of effects.
@@ -23,7 +23,7 @@ pub(crate) enum Effect {
     Hard,
     /// The easy factor's last level against its first.
     Easy,
-    /// By how much the easy factor's effect differs between the hard one's levels.
+    /// Difference of the easy factor's effect between the hard one's levels.
     Interaction,
 }
 
@@ -32,17 +32,16 @@ pub(crate) enum Effect {
 pub(crate) struct DrawnEffects {
     /// Plots of each level of the hard factor.
     pub plots: [u32; 2],
-    /// The share of runs that were rejected.
+    /// Share of rejected runs.
     pub rejected: f64,
-    /// Spread of plots.
     pub of_plots: f64,
-    /// Spread of what the easy factor does, from plot to plot.
+    /// Spread of the easy factor's effect between plots.
     pub of_effects: f64,
-    /// Spread of a value of one plot.
+    /// Spread of a value within a plot.
     pub of_runs: f64,
 }
 
-/// Draws a study, and says whether the interval of each effect holds the true one.
+/// Draws a study, and returns whether the interval of each effect contains the true one.
 pub(crate) fn cover<'a>(
     drawn: &DrawnEffects,
     seed: u64,
@@ -80,7 +79,7 @@ impl DrawnEffects {
 }
 
 impl Effect {
-    /// Beside the line is what cannot be estimated: too many runs were rejected.
+    /// An effect that cannot be estimated, because too many runs were rejected, does not count.
     fn covered(self, plots: &[PlotValues]) -> Outcome {
         let each = 1.0 / EASY as f64;
         let (whole, sub, truth) = match self {

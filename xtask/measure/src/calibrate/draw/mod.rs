@@ -1,5 +1,5 @@
-//! Studies whose numbers are drawn: thousands of them in seconds, where whole ones would take days. The rule and the correction
-//! are those that judge real studies.
+//! Studies with drawn numbers: thousands of them in seconds, while whole ones would take days. The rule and the
+//! correction are those of real studies.
 
 mod counts;
 mod effects;

@@ -1,43 +1,38 @@
-//! How drawn numbers vary.
+//! Variation of drawn numbers.
 
 use super::verdicts::Design;
 use plumb_stats::random::SplitMix;
 
-/// How the numbers of a drawn study vary from unit to unit, on the log scale.
+/// Variation of a drawn study's numbers between units, on the log scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Noise {
-    /// Normally.
     Normal,
-    /// With heavy tails: Student's t with so many degrees of freedom.
+    /// Heavy tails: Student's t with this many degrees of freedom.
     StudentT(u32),
-    /// Each keeps this share of the one before.
+    /// Each unit keeps this share of the previous one.
     Autocorrelated(f64),
-    /// This share of the units lies in bursts that are slower by this share.
+    /// This share of the units is in bursts that are slower by this share.
     Bursts {
-        /// Of the units.
         share: f64,
-        /// Longer by.
         slow: f64,
     },
     /// This share of the units is slower by this share.
     SlowMode {
-        /// Of the units.
         share: f64,
-        /// Longer by.
         slow: f64,
     },
-    /// The candidate varies so many times as much.
+    /// The candidate varies by this factor more.
     Unequal(f64),
-    /// Three runs a unit, of which the slow ones are rejected.
+    /// Three runs per unit, of which the slow ones are rejected.
     SlowRejected,
 }
 
-/// The runs of each unit of a side: one each, but where runs are rejected.
+/// Runs of each unit of a side: one each, unless runs are rejected.
 pub(super) type Units = Vec<Vec<f64>>;
 
 impl Noise {
-    /// Both sides of a study. Pairs on plots vary normally. A block holds one unit of each, in random order; noise with a memory runs on from unit to unit,
-    /// whatever side that is of.
+    /// Draws both sides of a study. Pairs on plots vary normally. A block contains one unit of each side, in random
+    /// order; autocorrelated noise continues from unit to unit, whatever side they belong to.
     pub(super) fn sides(self, random: &mut SplitMix, spread: f64, units: u32, design: Design) -> (Units, Units) {
         if let Design::PairsOnPlots { pairs, interaction } = design {
             return pairs_on_plots(random, spread, [units, pairs], interaction);
@@ -59,7 +54,7 @@ impl Noise {
         let log = match self {
             Noise::Normal => noise,
             Noise::SlowRejected => {
-                // Runs far below the usual are lost, as to a check that rejects by outcome; one is always left.
+                // Runs far below the usual are lost, as to a check that rejects by outcome; at least one remains.
                 let mut logs: Vec<f64> = (0..3).map(|_| spread * random.normal()).collect();
                 logs.sort_by(f64::total_cmp);
                 let lost = logs[..2].iter().filter(|log| **log < -1.3 * spread).count();
@@ -85,14 +80,14 @@ impl Noise {
     }
 }
 
-/// What noise remembers from one unit to the next.
+/// State of the noise between units.
 struct Weather {
     last: f64,
     burst: bool,
 }
 
-/// Plots whose level cancels, on each of which the candidate has an effect of its own besides the common one: it varies by
-/// `interaction` times what a run varies by.
+/// Draws plots whose level cancels. On each, the candidate has an individual effect besides the common one, with a
+/// spread of `interaction` times that of a run.
 fn pairs_on_plots(random: &mut SplitMix, spread: f64, [plots, pairs]: [u32; 2], interaction: f64) -> (Units, Units) {
     let mut plot = || {
         let effect = interaction * spread * random.normal();

@@ -1,4 +1,4 @@
-//! The verdicts of a study's family.
+//! Verdicts on a study's family.
 
 use super::super::scenario::Counted;
 use super::super::trial::Outcome;
@@ -10,29 +10,28 @@ use plumb_stats::{Assessment, Better, Compared, Family, ReplicationUnit, Sides, 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// What is true of a drawn study.
+/// The truth about a drawn study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Truth {
-    /// Nothing differs.
     Equal,
-    /// One number differs by just what the plan promises to find in four of five studies; no other does.
+    /// One number differs by exactly the amount that the plan promises to find in four of five studies; no other number
+    /// differs.
     Promised,
-    /// The same, where the plan knows the spread from a pilot only, with so many degrees of freedom. Each study has its own.
+    /// Like `Promised`, but the plan knows the spread only from a pilot with this many degrees of freedom. Each study
+    /// has its own pilot.
     PromisedByPilot(u32),
 }
 
-/// What the units of a drawn study are.
+/// The units of a drawn study.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Design {
-    /// Plots of each side.
     Plots,
-    /// Blocks of a run each.
+    /// Blocks with one run each.
     Blocks,
-    /// Plots that hold pairs of runs.
+    /// Plots that contain pairs of runs.
     PairsOnPlots {
-        /// On each.
         pairs: u32,
-        /// By how much the effect varies from plot to plot, in spreads of one run.
+        /// Spread of the effect between plots, relative to that of one run.
         interaction: f64,
     },
 }
@@ -40,24 +39,20 @@ pub(crate) enum Design {
 /// A study whose numbers are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Drawn {
-    /// Verdicts of the family.
     pub contrasts: u32,
-    /// Units: plots or blocks.
+    /// Number of units: plots or blocks.
     pub units: u32,
-    /// What a unit is.
     pub design: Design,
-    /// Of a unit, natural logarithm; of pairs on plots, of a run.
+    /// Spread of a unit on the natural log scale; for pairs on plots, of a run.
     pub spread: f64,
-    /// How they vary.
     pub noise: Noise,
-    /// What is true.
     pub truth: Truth,
 }
 
-/// The chance with which a plan promises to find a difference.
+/// Probability with which a plan promises to find a difference.
 const PROMISED: f64 = 0.8;
 
-/// Draws a study, judges it, and says what each line sees.
+/// Draws a study, judges it, and returns each line's outcome.
 pub(crate) fn run<'a>(drawn: &Drawn, seed: u64, counted: impl Iterator<Item = &'a Counted>) -> Result<Vec<Outcome>> {
     let found = study(drawn, seed)?;
     let is_claim = |one: &Assessment| matches!(one.verdict, Verdict::Faster(_) | Verdict::Slower(_));
@@ -73,7 +68,7 @@ pub(crate) fn run<'a>(drawn: &Drawn, seed: u64, counted: impl Iterator<Item = &'
         .collect()
 }
 
-/// The verdicts of one drawn study.
+/// Returns the verdicts of one drawn study.
 pub(crate) fn study(drawn: &Drawn, seed: u64) -> Result<Vec<Assessment>> {
     let mut random = SplitMix::new(seed);
     let ratio = drawn.true_ratio(&mut random)?;
@@ -101,18 +96,19 @@ pub(crate) fn study(drawn: &Drawn, seed: u64) -> Result<Vec<Assessment>> {
     Ok(assess_family(&compared, &VerdictRule::default(), Family::Holm)?)
 }
 
-/// The first run of each unit.
+/// Returns the first run of each unit.
 fn first(units: &[Vec<f64>]) -> Vec<f64> {
     units.iter().filter_map(|runs| runs.first().copied()).collect()
 }
 
 impl Drawn {
-    /// By how much the baseline of the first number is faster.
+    /// Returns the ratio by which the baseline of the first number is faster.
     fn true_ratio(&self, random: &mut SplitMix) -> Result<f64> {
         match self.truth {
             Truth::Equal => Ok(1.0),
             Truth::Promised => self.promised(),
-            // What is promised grows with the spread that the pilot saw: the margin of equivalence is far below it.
+            // The promised difference grows with the spread that the pilot saw: the margin of equivalence is far below
+            // it.
             Truth::PromisedByPilot(freedom) => {
                 let chi_squared: f64 = (0..freedom).map(|_| random.normal().powi(2)).sum();
                 Ok(self.promised()?.powf((chi_squared / f64::from(freedom)).sqrt()))
@@ -120,7 +116,7 @@ impl Drawn {
         }
     }
 
-    /// The ratio that a plan of this family promises to find, computed once for each.
+    /// Returns the ratio that a plan of this family promises to find, computed once for each.
     fn promised(&self) -> Result<f64> {
         static KNOWN: Mutex<BTreeMap<String, f64>> = Mutex::new(BTreeMap::new());
         let key = format!("{self:?}");
