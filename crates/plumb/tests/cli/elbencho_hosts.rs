@@ -163,8 +163,8 @@ fn hosts_are_rotated_between_phases() {
     services.home.plumb(&range).expect(0).says(&["Entries per service: 6", "Entries total: 12", "Bytes total: 12288"]);
 }
 
-// Protects users who stop a benchmark: the phase ends with its numbers, and the services stay until they are told to
-// end.
+// Protects users who stop a benchmark: the phase ends with its numbers, and the services run until they are
+// ended.
 #[test]
 fn services_are_interrupted_and_ended() {
     let mut services = Services::start();
