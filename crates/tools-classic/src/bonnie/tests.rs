@@ -75,7 +75,7 @@ fn sizes_are_read_as_the_tool_reads_them() {
 }
 
 #[test]
-fn what_is_wrong_is_told_as_the_tool_tells_it() {
+fn errors_have_the_tools_words() {
     let usage = "usage:\nbonnie++ [-d scratch-dir] [-c concurrency] [-s size(MiB)[:chunk-size(b)]]\n      \
                  [-n number-to-stat[:max-size[:min-size][:num-directories[:chunk-size]]]]\n      \
                  [-m machine-name] [-r ram-size-in-MiB]\n      \
