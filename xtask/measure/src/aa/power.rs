@@ -103,7 +103,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario("5 % slower, spread 6 %, asks", ["cv=6%", "slow=5%"], ["3s", SHORT], Counted::Decided(70)),
 ];
 
-/// How much slower the overlay is depends on work, machine and kernel; the last column shows the observed ratio.
+/// The overlay's slowdown depends on work, machine and kernel; the last column shows the observed ratio.
 const REAL: &[Scenario] = &[
     Scenario {
         name: "tmpfs against an overlay on it, random reads, 5 min",
