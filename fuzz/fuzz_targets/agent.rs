@@ -1,4 +1,4 @@
-//! What agents and their clients send each other: neither end panics, or takes memory that was only promised.
+//! Messages between agents and their clients: neither end panics, or allocates memory for data that was only announced.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! JSON and TOML, which hold workloads, studies, results and what the store keeps.
+//! JSON and TOML, the formats of workloads, studies, results and the store.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

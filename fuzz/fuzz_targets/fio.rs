@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use plumb_tools_fio::fio::{Files, Machine, MissingFile, read};
 use plumb_fuzz::words_and_file;
 
-/// Every path leads to the one text.
+/// A file system in which every path has the same text.
 struct OneFile<'a>(&'a str);
 
 impl Files for OneFile<'_> {

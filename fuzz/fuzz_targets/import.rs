@@ -1,4 +1,4 @@
-//! Other tools' results, each read as every tool's.
+//! Other tools' results, each parsed as the output of every tool.
 #![no_main]
 
 use jiff::Timestamp;

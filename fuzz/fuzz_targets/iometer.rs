@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use plumb_tools_app::iometer::{Config, Place, lower};
 use plumb_workload_text::validate::validate;
 
-/// Of a file with thousands of tests, these are enough.
+/// Maximum number of tests to lower from one file.
 const TESTS_MAX: usize = 20;
 
 fuzz_target!(|data: &str| {

@@ -1,4 +1,4 @@
-//! iperf2's command lines, and what travels: the heads of streams, and a server's report.
+//! iperf2's command lines and messages: the headers of streams, and a server's report.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use plumb_fuzz::words_and_file;
 fuzz_target!(|data: &str| {
     let (words, file) = words_and_file(data);
     if let Ok(Asked::Run(settings)) = read(&words) {
-        // What is accepted, the engine can run, and a server reads it as it was meant.
+        // The engine can run every accepted command line, and a server parses it with the same meaning.
         assert!(flow(&settings.test, true, form(&settings.test, settings.port, 0, 0)).problem().is_none());
         assert!(flow(&settings.test, true, blocks(&settings.test, settings.port, 0, 0)).problem().is_none());
         let ask = Ask::read(&tcp_head(&settings.test, settings.port, 0));

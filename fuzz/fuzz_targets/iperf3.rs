@@ -1,4 +1,4 @@
-//! iperf3's command lines, and what travels on its control connections.
+//! iperf3's command lines, and the messages on its control connections.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +14,7 @@ fuzz_target!(|data: &str| {
         let _ = client.params.json().line();
     }
     if let Ok(params) = Params::read(file.as_bytes(), &limits) {
-        // What a server accepts, the engine can run, and it means the same when it is sent on.
+        // The engine can run everything that a server accepts, and its meaning is the same after sending it on.
         assert!(flow(&params, true, false).problem().is_none());
         assert_eq!(Params::read(params.json().line().as_bytes(), &limits).map(|read| read.flow.block), Ok(params.flow.block));
     }

@@ -1,4 +1,4 @@
-//! md-workbench's command lines, and the file that keeps where a run goes on.
+//! md-workbench's command lines, and the file with the position of the next run.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

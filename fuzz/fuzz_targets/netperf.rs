@@ -1,4 +1,4 @@
-//! Command lines of netperf and netserver; and in what begins with a zero, messages of their control connection.
+//! Command lines of netperf and netserver. Input that begins with a zero is a message of their control connection.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Study files, planned.
+//! Study files, which are parsed and planned.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Recordings of every form: as recognised, and as each by name; pages of the kernel's buffer of events; what a replay must know of them, and without their names.
+//! Recordings of every form: detected, and with each form given by name; pages of the kernel's event buffer; the facts
+//! that a replay needs; and anonymised recordings.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -12,7 +13,7 @@ use std::path::Path;
 const NAMES: [&str; 10] =
     ["plumb", "iolog", "blktrace", "blkparse", "btrecord", "strace", "events", "elbencho", "vscsi", "model"];
 
-/// A model of a few lines may have any number of ops.
+/// Limits the ops that are drawn from a model, which can have any number.
 const DRAWN_MAX: usize = 1000;
 
 fuzz_target!(|data: &[u8]| {

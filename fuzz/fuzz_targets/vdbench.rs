@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use plumb_tools_app::vdbench::{Places, Script, VdbenchSettings, lower, print};
 use plumb_workload_text::validate::validate;
 
-/// Of a file with thousands of runs, these are enough.
+/// Maximum number of runs to lower from one file.
 const RUNS_MAX: usize = 20;
 
 fuzz_target!(|data: &str| {

@@ -1,4 +1,4 @@
-# Homebrew formula (Linux). Not published: set `url` and `sha256` to where the release is, from SHA256SUMS.
+# Homebrew formula (Linux). Not published: set `url` to the release, and `sha256` from SHA256SUMS.
 class Plumb < Formula
   desc "Storage benchmark that says what it measured"
   homepage "https://example.org/plumb"

@@ -164,7 +164,7 @@ mod tests {
 
     // Protects: indirect dependants of a changed crate count, each once.
     #[test]
-    fn what_is_rebuilt_goes_through_other_crates_and_counts_once() {
+    fn indirect_dependants_count_once() {
         let tree =
             tree(&[("a", 10), ("b", 20), ("c", 30), ("d", 40)], &[("b", "a"), ("c", "a"), ("d", "b"), ("d", "c")]);
         assert!((tree.share("a") - 1.0).abs() < 1e-9);
@@ -174,7 +174,7 @@ mod tests {
 
     // Protects: the two halves of a tool family share a folder, and no line is in both.
     #[test]
-    fn halves_of_a_family_are_told_apart() {
+    fn halves_of_a_family_share_no_line() {
         let tree = Tree::read().unwrap();
         let (pure, runs) = (tree.lines["plumb-tools-net"], tree.lines["plumb-tools-net-run"]);
         assert!(pure > 1000 && runs > 1000, "{pure} and {runs} lines");

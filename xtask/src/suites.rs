@@ -96,7 +96,7 @@ impl Suite {
         Some(Suite { name, program, folder, tier, arguments: Vec::new() })
     }
 
-    /// A program that is not built, for tests.
+    /// Returns a program that is not built, for tests.
     #[cfg(test)]
     pub(super) fn at(folder: &std::path::Path, name: &str) -> Suite {
         let (name, folder) = (name.to_owned(), folder.to_owned());
@@ -320,7 +320,7 @@ mod tests {
 
     // Protects: test programs are recognised with their folders; a library built for tests and a binary are not.
     #[test]
-    fn programs_of_tests_are_told_from_the_rest() {
+    fn test_programs_are_recognised() {
         let suite = |executable: &str, test: bool| {
             let text = format!(
                 r#"{{"reason":"compiler-artifact","manifest_path":"/w/crates/lab/Cargo.toml","target":{{"name":"lab","kind":["test"]}},

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How a loop device accesses its file.
+/// Access of a loop device to its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoopMode {
     Cached,

@@ -1,5 +1,5 @@
-//! Runs `plumb posix` on ten file systems, created on loop devices, and compares with known failures and with the
-//! results of pjdfstest.
+//! Runs `plumb posix` on ten file systems, created on loop devices, and compares with known
+//! failures and with the results of pjdfstest.
 
 use crate::mount::{LoopDevice, LoopMode};
 use anyhow::{Context, Result, bail};
@@ -246,7 +246,7 @@ mod tests {
 
     // Protects: the sums equal those of pjdfstest's runs, and each line is parsed.
     #[test]
-    fn what_is_known_has_every_failure_of_pjdfstest() {
+    fn known_failures_include_all_of_pjdfstests() {
         let sums = KINDS.map(|kind| known(kind).pjdfstest.iter().map(|(_, count)| count).sum::<u32>());
         assert_eq!(sums, [28, 28, 28, 30, 32, 28, 28, 122, 78, 65]);
         let read: usize = KINDS

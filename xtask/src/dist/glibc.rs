@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_program_is_refused() {
+    fn invalid_programs_are_refused() {
         assert!(oldest(b"#!/bin/sh\n").is_err());
     }
 }

@@ -52,7 +52,7 @@ fn shellcheck(exclude: &str) -> Command {
     command
 }
 
-/// The documents of a YAML file.
+/// Returns the documents of a YAML file.
 fn yaml(path: &Path) -> Result<Vec<Value>> {
     let mut ruby = Command::new("ruby");
     ruby.args(["-ryaml", "-rjson", "-e", "puts YAML.load_stream(ARGF.read).to_json"]).arg(path);
@@ -61,8 +61,8 @@ fn yaml(path: &Path) -> Result<Vec<Value>> {
     serde_json::from_slice(&output.stdout).with_context(|| path.display().to_string())
 }
 
-/// Checks that every file that names a version or a file of the release names that of this one. `read` takes a path in
-/// the workspace.
+/// Checks that every file that names a version or a file of the release names that of this one.
+/// `read` takes a path in the workspace.
 fn name_this_release(read: &dyn Fn(&str) -> Result<String>) -> Result<()> {
     let version = version();
     let deb = format!("plumb_{version}-1_{}.deb", Machine::X86_64.debian());

@@ -10,7 +10,7 @@ fn compare(home: &Home, a: &str, b: &str, more: &str) -> Value {
     said.json()
 }
 
-/// The one verdict of a comparison for one workload's rate.
+/// Returns the one verdict of a comparison for one workload's rate.
 fn verdict_on_rate(comparison: &Value) -> String {
     let contrasts = comparison["contrasts"].as_array().unwrap();
     let rate = contrasts.iter().find(|contrast| !contrast["metric"].as_str().unwrap().contains(".lat."));
@@ -351,8 +351,8 @@ fn checks_over_the_comparison_are_told() {
     assert_eq!(comparison["contrasts"].as_array().unwrap().len(), 2);
 }
 
-/// Protects: with one provisioning per side, more blocks are never advised, and the comparison says so before it
-/// starts.
+/// Protects: with one provisioning per side, more blocks are never advised, and
+/// the comparison says so before it starts.
 #[test]
 fn one_provisioning_a_side_asks_for_no_more_blocks() {
     let home = Home::new();

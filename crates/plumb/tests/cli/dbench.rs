@@ -61,7 +61,7 @@ fn clients_do_what_a_load_file_says() {
     home.plumb("as dbench -c bad.txt -t 1 1").expect(1).complains(&["line 1: handle 1 is not open here"]);
 }
 
-/// The first calls of a client on its files.
+/// Returns the first calls of a client on its files.
 fn calls(home: &Home, command: &Command) -> Vec<String> {
     let text = traced(
         home,

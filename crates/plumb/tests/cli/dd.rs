@@ -20,7 +20,7 @@ fn lay_out(directory: &Path) {
     std::fs::write(directory.join("all"), all).unwrap();
 }
 
-/// A shell in which `dd` is this program.
+/// Returns a shell in which `dd` is this program.
 fn shell(home: &Home, directory: &Path, program: &Path, line: &str) -> Command {
     let plumb = home.command([""]);
     let mut command = Command::new("bash");

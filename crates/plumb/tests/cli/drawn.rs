@@ -46,7 +46,7 @@ impl Draws {
     }
 }
 
-/// The seed and the number of lines of a tool.
+/// Returns the seed and the number of lines of a tool.
 fn wanted(lines: usize) -> (Draws, usize) {
     let said = std::env::var("PLUMB_DRAWS").ok();
     let said = said.as_deref().and_then(|said| said.split_once(','));
@@ -170,8 +170,8 @@ fn sysbench_makes_the_requests_of_the_real_one() {
     }
 }
 
-/// Returns a report with `#` for every number, without unit prefixes (which follow the numbers), and without addresses
-/// and ports.
+/// Returns a report with `#` for every number, without unit prefixes (which follow
+/// the numbers), and without addresses and ports.
 fn shape_of_net(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     // A test by count can end before or after the first interim result.
@@ -206,7 +206,7 @@ fn shape_of_net(text: &str) -> Vec<String> {
     lines
 }
 
-/// A command line with the output of both tools.
+/// Returns a command line with the output of both tools.
 fn both(tool: &str, words: &str, theirs: &Said, ours: &Said) -> String {
     let of = |said: &Said| format!("exit code {}\n{}{}", said.code, said.out, said.err);
     format!("{tool} {words}\n--- theirs, {}--- ours, {}", of(theirs), of(ours))
@@ -389,8 +389,8 @@ fn done(out: &[u8]) -> Option<Vec<(String, Vec<u64>)>> {
     Some(json["jobs"].as_array()?.iter().map(of_job).collect())
 }
 
-/// The table contains options for which fio 3.33 and 3.42 agree. With 3.42, random sizes and `norandommap` agree as
-/// well.
+/// The table contains options for which fio 3.33 and 3.42 agree. With 3.42,
+/// random sizes and `norandommap` agree as well.
 #[test]
 fn fio_does_the_ops_of_the_real_one() {
     if !needs::tools(&["fio"]) {

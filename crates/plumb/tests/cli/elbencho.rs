@@ -10,7 +10,7 @@ fn phase<'a>(out: &'a str, name: &str) -> &'a str {
     &out[from..from + length]
 }
 
-/// The two numbers of a row.
+/// Returns the two numbers of a row.
 fn numbers(phase: &str, what: &str) -> Vec<u64> {
     let row =
         phase.lines().find(|line| line.contains(&format!(" {what} "))).unwrap_or_else(|| panic!("{what}: {phase}"));

@@ -163,8 +163,7 @@ fn hosts_are_rotated_between_phases() {
     services.home.plumb(&range).expect(0).says(&["Entries per service: 6", "Entries total: 12", "Bytes total: 12288"]);
 }
 
-// Protects users who stop a benchmark: the phase ends with its numbers, and the services stay until they are told to
-// end.
+// Protects users who stop a benchmark: the phase ends with its numbers, and the services run until they are ended.
 #[test]
 fn services_are_interrupted_and_ended() {
     let mut services = Services::start();
@@ -192,8 +191,8 @@ fn services_are_interrupted_and_ended() {
     services.lead("--svcwait 1 -r -s 1m f").expect(1).complains(&["no service answers at 127.0.0.1:", "--svcwait"]);
 }
 
-// Protects measurements when a service dies: it is named, the others' numbers are printed and stored, and no phase
-// follows.
+// Protects measurements when a service dies: it is named, the others' numbers are
+// printed and stored, and no phase follows.
 #[test]
 fn a_lost_service_is_named_and_the_others_numbers_are_kept() {
     let services = Services::start();

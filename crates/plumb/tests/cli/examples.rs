@@ -10,7 +10,7 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
 }
 
-/// The study of the examples, and its numbers in both forms.
+/// Returns the study of the examples, and its numbers in both forms.
 fn exported() -> Home {
     let home = Home::new();
     home.file("two-disks.toml", &std::fs::read_to_string(example("two-disks.toml")).unwrap());

@@ -35,7 +35,7 @@ fn ops(out: &str, name: &str) -> u64 {
     line.captures(out).unwrap_or_else(|| panic!("no {name} in\n{out}"))[1].parse().unwrap()
 }
 
-/// All files below a directory.
+/// Returns all files below a directory.
 fn paths(directory: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -49,7 +49,7 @@ fn paths(directory: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The lengths of all files below a directory.
+/// Returns the lengths of all files below a directory.
 fn files(directory: &Path) -> Vec<u64> {
     paths(directory).iter().map(|path| path.metadata().unwrap().len()).collect()
 }

@@ -36,7 +36,7 @@ fn good() -> (String, u64, u64) {
     ("good".to_owned(), 0, 256)
 }
 
-/// A job that ended before its first op.
+/// Returns a job that ended before its first op.
 fn failed(name: &str, error: u64) -> (String, u64, u64) {
     (name.to_owned(), error, 0)
 }

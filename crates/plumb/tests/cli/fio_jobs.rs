@@ -57,7 +57,7 @@ fn the_time_of_a_receiver_begins_with_its_sender() {
 }
 
 /// Protects: a log is replayed onto the files of a job with the same name, and onto others only if they were named.
-/// Bytes that look like user data are kept, whoever created them.
+/// Bytes that look like user data are kept, regardless of their creator.
 #[test]
 fn a_log_is_no_permission_to_overwrite_what_it_names() {
     let home = Home::new();

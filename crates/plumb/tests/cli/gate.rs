@@ -99,7 +99,7 @@ fn pipelines_get_their_files() {
     assert!(bencher["random-read"]["read-iops"]["value"].as_f64().unwrap() > 1000.0, "{bencher:#}");
 }
 
-/// A session of a pipeline with a history of its own.
+/// Returns a session of a pipeline with a history of its own.
 fn session(home: &Home, device: &str, more: &str) -> crate::common::Said {
     home.plumb(&format!(
         "gate --candidate {device} --keep base.json --time 200ms --metrics read.iops --no-store {more}"

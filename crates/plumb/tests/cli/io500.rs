@@ -47,7 +47,7 @@ fn lines(out: &str) -> Vec<(String, f64, String)> {
     out.lines().filter_map(of_phase).collect()
 }
 
-/// A value of a section of `result.txt`.
+/// Returns a value of a section of `result.txt`.
 fn value(text: &str, section: &str, key: &str) -> String {
     let (_, rest) = text.split_once(&format!("[{section}]\n")).unwrap_or_else(|| panic!("no [{section}]: {text}"));
     let line = rest
@@ -129,8 +129,8 @@ fn all_phases_run_and_leave_their_results() {
     assert_eq!(stored, [[serde_json::json!(12), serde_json::json!(12)]]);
 }
 
-/// Protects the find phase: it counts the files of the two mdtest phases and of IOR, and matches those with the right
-/// name.
+/// Protects the find phase: it counts the files of the two mdtest phases and of IOR,
+/// and matches those with the right name.
 #[test]
 fn find_counts_what_was_written() {
     let home = Home::new();
@@ -139,8 +139,8 @@ fn find_counts_what_was_written() {
     run(&home, &config, "--plumb-ranks=3").expect(0);
     let result = results(&home, "result.txt");
     let find = |key: &str| value(&result, "find", key);
-    // 120 empty files and 120 of 3901 bytes per rank, a file of IOR for each, and one for all; only number 101 has 01
-    // in its name.
+    // 120 empty files and 120 of 3901 bytes per rank, a file of IOR for each, and one for all; only
+    // number 101 has 01 in its name.
     assert_eq!((find("total-files"), find("found"), find("nproc")), ("724".into(), "3".into(), "3".into()), "{result}");
     let csv = results(&home, "find.csv");
     let found: u64 = csv.lines().skip(2).map(|line| line.split(", ").nth(2).unwrap().parse::<u64>().unwrap()).sum();

@@ -9,7 +9,7 @@ use std::process::Command;
 const TRACED: &str = "openat,open,creat,read,write,lseek,fsync,fdatasync,close,unlink,unlinkat,ftruncate,pread64,\
                       pwrite64,mmap,msync,fcntl";
 
-/// The calls on each of these files, in order, with the relevant arguments.
+/// Returns the calls on each of these files, in order, with the relevant arguments.
 fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
     let files = &line.files;
     let mut open: HashMap<(String, String), String> = HashMap::new();
@@ -84,8 +84,8 @@ fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
         calls.entry(file).or_default().push(told);
     }
     if ["-Q", "-+l", "-+L"].iter().any(|option| line.says(option)) {
-        // IOzone queries its position for the file of offsets and for locks; here it follows from the order of the
-        // records.
+        // IOzone queries its position for the file of offsets and for locks; here it
+        // follows from the order of the records.
         calls.values_mut().for_each(|calls| calls.retain(|call| !call.starts_with("lseek 0 SEEK_CUR")));
     }
     if line.is_shared() {
@@ -133,8 +133,8 @@ impl Line {
 
 /// Runs both tools, and returns the differences of their calls.
 ///
-/// Threads of the real one share a random generator, and sometimes their draws interleave: with threads, one of a few
-/// runs must be equal.
+/// Threads of the real one share a random generator, and sometimes their draws interleave: with threads, one
+/// of a few runs must be equal.
 pub(crate) fn compared(line: &Line) -> Result<(), String> {
     let attempts = if line.words.split_whitespace().any(|word| word == "-T") { 3 } else { 1 };
     let mut outcome = Ok(());
@@ -198,8 +198,8 @@ fn the_calls_are_those_of_the_real_one() {
     }
 }
 
-/// Returns each test's rate from the spreadsheet reports, because columns of the table touch each other on a fast
-/// machine.
+/// Returns each test's rate from the spreadsheet reports, because columns of the table
+/// touch each other on a fast machine.
 fn rates(out: &str) -> Vec<u64> {
     let value = |report: &str| {
         let line = report.lines().nth(2).unwrap_or_else(|| panic!("{report}"));

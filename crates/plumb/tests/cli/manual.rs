@@ -30,7 +30,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Lines outside fenced blocks, with their numbers.
+/// Returns lines outside fenced blocks, with their numbers.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -54,8 +54,8 @@ fn targets(line: &str) -> Vec<&str> {
     found
 }
 
-/// Returns a heading's anchor, as forges and mdBook generate it: lower case, blanks as dashes, no punctuation, only the
-/// text of links.
+/// Returns a heading's anchor, as forges and mdBook generate it: lower case, blanks as dashes,
+/// no punctuation, only the text of links.
 fn anchor(heading: &str) -> String {
     let mut text = heading.to_owned();
     while let Some(at) = text.find("](") {

@@ -1,5 +1,5 @@
-//! Ranks on several hosts: network namespaces of this machine with host names of their own, which a launcher reaches
-//! through an agent.
+//! Ranks on several hosts: network namespaces of this machine with host names of their own,
+//! which a launcher reaches through an agent.
 
 use crate::common::{Home, Said, needs};
 use crate::mpi::{Reached, launchers};
@@ -65,7 +65,7 @@ impl Hosts {
         command
     }
 
-    /// The launcher's replacement for ssh: runs a command line on a host.
+    /// Returns the launcher's replacement for ssh, a script that runs a command line on a host.
     pub(crate) fn agent(&self, home: &Home) -> PathBuf {
         let text = "#!/bin/sh\n[ \"$1\" != -x ] || shift\nhost=$1\nshift\n\
                     exec ip netns exec \"$host\" unshare --uts sh -c 'hostname \"$0\" && exec sh -c \"$1\"' \"$host\" \"$*\"\n";

@@ -33,7 +33,7 @@ impl Hosts {
         hosts
     }
 
-    /// A command on one of them.
+    /// Returns a command on one of them.
     fn on(&self, host: usize, plain: &Command) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.0[host]]).arg(plain.get_program()).args(plain.get_args());

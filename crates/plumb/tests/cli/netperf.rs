@@ -79,12 +79,12 @@ const TESTS: [&str; 13] = [
     "-t UDP_RR -l 1",
 ];
 
-/// The words of a text, without its numbers.
+/// Returns the words of a text, without its numbers.
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().filter(|word| word.parse::<f64>().is_err()).collect()
 }
 
-/// The numbers of a text.
+/// Returns the numbers of a text.
 fn numbers(text: &str) -> Vec<f64> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
@@ -115,8 +115,8 @@ fn tests_run_with_the_real_one_at_either_end() {
     }
 }
 
-// Protects scripts and flent: the same names in the same order in both roles; and both ends agree on the amount
-// transferred.
+// Protects scripts and flent: the same names in the same order in both roles; and
+// both ends agree on the amount transferred.
 #[test]
 fn selectors_are_those_of_the_real_one() {
     if !needs::tools(&["netperf", "netserver"]) {
@@ -144,8 +144,8 @@ fn selectors_are_those_of_the_real_one() {
     }
 }
 
-// Protects users without netperf: both ends are ours, over both families, and everything that a stream sends is
-// received.
+// Protects users without netperf: both ends are ours, over both families, and
+// everything that a stream sends is received.
 #[test]
 fn both_ends_are_ours() {
     let home = Home::new();
@@ -201,7 +201,7 @@ impl Services {
         }
     }
 
-    /// The port for a test.
+    /// Returns the port for a test.
     fn port(&self, test: &str) -> u16 {
         match test.split_whitespace().find(|word| word.contains('_')).unwrap_or_default() {
             "UDP_STREAM" => self.discard_udp,

@@ -11,7 +11,7 @@ fn unread() -> Stdio {
     writer.into()
 }
 
-/// A file without room.
+/// Returns a file on a full device.
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").unwrap().into()
 }

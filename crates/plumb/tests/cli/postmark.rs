@@ -160,7 +160,7 @@ fn a_write_that_fails_ends_the_run() {
     assert!(!home.work().join("1").exists());
 }
 
-/// A call on a file of the run, from strace.
+/// Returns a call on a file of the run, from strace.
 fn calls(program: &mut Command, place: &Path) -> Vec<String> {
     let traces = tempfile::tempdir().unwrap();
     let mut strace = Command::new("strace");
@@ -180,8 +180,8 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
         };
     }
     assert!(strace.status().unwrap().success());
-    // With its thread: another thread may get a descriptor that this one has just closed, and calls are sorted by their
-    // start.
+    // With its thread: another thread may get a descriptor that this one has just closed,
+    // and calls are sorted by their start.
     let mut lines: Vec<(String, usize)> = Vec::new();
     for (thread, file) in std::fs::read_dir(traces.path()).unwrap().enumerate() {
         let text = std::fs::read(file.unwrap().path()).unwrap();

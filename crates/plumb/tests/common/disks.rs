@@ -137,7 +137,7 @@ impl Mounted {
         Mounted::mount("ext4", Some(disk), "init_itable=1000")
     }
 
-    /// A file system in memory.
+    /// Returns a file system in memory.
     pub fn in_memory(bytes: u64) -> Mounted {
         Mounted::mount("tmpfs", None, &format!("size={bytes}"))
     }

@@ -272,11 +272,11 @@ mod tests {
 
     // Protects: an incomplete line is refused with its place and a hint.
     #[test]
-    fn what_is_no_line_of_values_is_told_with_its_place() {
+    fn incomplete_lines_are_refused_with_their_place() {
         let cut = published(&format!("\n{}", OLD.replacen(",8:4096:0/8", "", 1))).unwrap_err();
         assert_eq!((cut.place.as_str(), cut.message.as_str()), ("line 2", "a line of 26 values"));
         let error = published(&OLD.replacen("26807", "26k", 1)).unwrap_err();
-        assert!(error.place == "line 1" && error.message.contains("`26k` is not a number (test `putc`)"), "{wrong}");
+        assert!(error.place == "line 1" && error.message.contains("`26k` is not a number (test `putc`)"), "{error}");
         assert!(published("nothing").unwrap_err().help.contains("CSV lines"));
     }
 

@@ -36,7 +36,7 @@ fn the_tests_of_settings_are_the_phases() {
         let phases: Vec<Option<Test>> = workload.phase.iter().map(|phase| Test::of_phase(&phase.name)).collect();
         let tests: Vec<Option<Test>> = settings.tests().into_iter().map(Some).collect();
         assert_eq!(phases, tests, "{words}");
-        assert!(settings.has('n') && settings.has('s') && !settings.has('x'));
+        assert!(settings.says('n') && settings.says('s') && !settings.says('x'));
     }
 }
 
@@ -75,7 +75,7 @@ fn sizes_are_read_as_the_tool_reads_them() {
 }
 
 #[test]
-fn what_is_wrong_is_told_as_the_tool_tells_it() {
+fn errors_have_the_tools_words() {
     let usage = "usage:\nbonnie++ [-d scratch-dir] [-c concurrency] [-s size(MiB)[:chunk-size(b)]]\n      \
                  [-n number-to-stat[:max-size[:min-size][:num-directories[:chunk-size]]]]\n      \
                  [-m machine-name] [-r ram-size-in-MiB]\n      \
@@ -90,7 +90,7 @@ fn what_is_wrong_is_told_as_the_tool_tells_it() {
     for line in
         ["-r 0 -s 0 -n 0", "-r 0 -s 8:100", "-r 0 -s 8:300", "-c 0", "-c 201", "-r 0 -p 3 -y s", "-r 0 -n 1:5:9"]
     {
-        assert_eq!(refusal(wrong), usage, "{wrong}");
+        assert_eq!(refusal(line), usage, "{line}");
     }
     assert!(
         refusal("--as-version=1.03 -h")

@@ -78,7 +78,7 @@ mod tests {
 
     // Protects audits: a misprint is reported, and the rest of the command is still understood.
     #[test]
-    fn what_was_meant_is_known_behind_a_slip() {
+    fn arguments_after_a_misprint_are_understood() {
         let found = printed("if=/home/namn/test of=/dev/null bs=1m oflag/dsync test oag=direct");
         assert_eq!(
             (found.dd.input.as_deref(), found.dd.output.as_deref()),
@@ -91,7 +91,7 @@ mod tests {
 
     // Protects: an operand that one dd accepts is accepted, and one that none accepts does not affect the rest.
     #[test]
-    fn only_what_is_wrong_is_refused() {
+    fn only_invalid_operands_are_refused() {
         let right = printed("if=a of=b bs=1M count=3 conv=fsync status=none");
         assert_eq!((right.refused.len(), right.only_bsd.len()), (0, 0));
         let command = printed("bs=0 bs=4k count=many -x --bad=1 count=2");

@@ -209,7 +209,7 @@ fn progress_is_one_line() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_dds_words() {
+fn errors_have_dds_words() {
     let message = |line: &str| read_line(line).unwrap_err().text("dd");
     let hint = "Try 'dd --help' for more information.\n";
     assert_eq!(message("bs=1m"), "dd: invalid number: ‘1m’\n");

@@ -49,7 +49,7 @@ mod tests {
 
     /// IOzone reads digits up to the first other character, and the last letter: `1.5m` is then 1 MB, and `1MiB` 1 kB.
     #[test]
-    fn what_is_taken_and_what_is_meant() {
+    fn sizes_as_parsed_and_as_meant() {
         for (text, taken, meant) in [
             ("512", 512 << 10, 512 << 10),
             ("64k", 64 << 10, 64 << 10),

@@ -81,7 +81,7 @@ fn numbers_beyond_all_sizes_end_at_the_largest() {
 
 // Protects callers that ask what a command line measures: it equals the phases of its workload.
 #[test]
-fn what_is_measured_is_what_has_phases() {
+fn measured_passes_have_phases() {
     for words in ["-i 0 -i 1", "-i 3 -i 2 -+n", "-t 2 -i 0 -i 2", "-I -E", "-+E -f f -i 1 -i 3"] {
         let settings = settings(&format!("iozone {words}"));
         let lowered = super::lower::lower(&settings);
@@ -189,7 +189,7 @@ fn shape(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
 }
 
-fn number_behind(line: &str, word: &str) -> Option<f64> {
+fn number_after(line: &str, word: &str) -> Option<f64> {
     line.split_once(word)?.1.split_whitespace().next()?.trim_end_matches(',').parse().ok()
 }
 
@@ -199,14 +199,13 @@ fn blocks(golden: &str) -> Vec<MeasuredPass> {
     let point = SizePoint { file_kb: 4096, record_bytes: 65536 };
     let mut all = Vec::new();
     for (number, block) in golden.split("Children see throughput for").skip(1).enumerate() {
-        let parent_rate =
-            block.lines().find_map(|line| number_behind(line, "\t= ").filter(|_| line.contains("Parent")));
+        let parent_rate = block.lines().find_map(|line| number_after(line, "\t= ").filter(|_| line.contains("Parent")));
         let children: Vec<Child> = block
             .lines()
             .filter(|line| line.contains("xfer count"))
             .map(|line| {
-                let kb = number_behind(line, "xfer count =").unwrap();
-                let rate = number_behind(line, "Throughput =").unwrap();
+                let kb = number_after(line, "xfer count =").unwrap();
+                let rate = number_after(line, "Throughput =").unwrap();
                 let elapsed_ns = if rate > 0.0 { (kb / rate * 1e9).round() as u64 } else { 1 };
                 Child { bytes: (kb * 1024.0) as u64, ops: (kb / 64.0) as u64, elapsed_ns, cpu_ns: 0 }
             })
@@ -334,7 +333,7 @@ fn large_files_have_no_small_records_unless_somebody_says_so() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_iozones_words_and_codes() {
+fn errors_have_iozones_words_and_codes() {
     assert_eq!(refusal("iozone").code, 255);
     assert!(refusal("iozone").out.contains("Usage: For usage information type iozone -h"));
     assert_eq!(refusal("iozone -? -Y").err, "iozone: invalid option -- '?'\n");
@@ -378,7 +377,7 @@ fn what_is_wrong_is_told_with_iozones_words_and_codes() {
 
 /// Tests that IOzone skips silently are reported once.
 #[test]
-fn what_is_not_run_is_said() {
+fn skipped_tests_are_reported() {
     for line in
         ["iozone -i 0 -i 11", "iozone -i 0 -i 12", "iozone -i 0 -i 9", "iozone -i 0 -i 8", "iozone -t 2 -i 0 -i 4"]
     {
@@ -436,7 +435,7 @@ fn a_size_is_what_it_means() {
 
 /// Every workload of a command line is valid.
 #[test]
-fn what_is_lowered_is_valid() {
+fn lowered_workloads_are_valid() {
     for line in [
         "iozone -s 64k",
         "iozone -E -s 64k",
@@ -464,7 +463,7 @@ fn what_is_lowered_is_valid() {
 
 // Protects a sweep that does not fit on the disk: the rows before run and are printed, and no row is zero.
 #[test]
-fn rows_that_are_left_out_leave_the_others_as_they_are() {
+fn skipped_rows_do_not_change_the_others() {
     let settings = settings("iozone -a -n 64k -g 256k -i 0 -i 1 -R");
     let mut lowered = lower(&settings);
     let rows = lowered.rows();
@@ -530,7 +529,7 @@ fn a_throughput_test_without_a_rate_is_a_zero() {
 
 // Protects text that scripts look for: IOzone's lines about its options, including oddities.
 #[test]
-fn options_are_told_as_by_iozone() {
+fn options_print_iozones_lines() {
     let echo = |line: &str| settings(line).messages.echo.concat();
     assert_eq!(echo("iozone -+a 50 -s 64k"), "\tZero Percent 50\n \tFile size set to 64 kB\n");
     let refusal = |line: &str| {

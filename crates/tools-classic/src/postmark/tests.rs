@@ -189,7 +189,7 @@ pm>";
 }
 
 #[test]
-fn what_is_wrong_is_told_as_the_tool_tells_it() {
+fn errors_have_the_tools_words() {
     let lines = "set size\nset size 0\nset number -4\nset bias read 11\nset bias create x\nset buffering maybe\n\
                  set report x\nset location\nload nofile\nfoo\nset foo\n?\nexit\n";
     let session = Session::of(lines, ONE);
@@ -276,7 +276,7 @@ fn the_rate_of_transactions_stands_where_the_phoronix_test_suite_looks() {
 }
 
 #[test]
-fn tenths_are_told_by_dots() {
+fn each_tenth_prints_a_dot() {
     for (done, transactions, expected) in
         [(500, 500, 10), (5, 100, 1), (1005, 1005, 11), (5, 5, 5), (0, 500, 0), (1, 500, 1), (51, 500, 2)]
     {
@@ -285,7 +285,7 @@ fn tenths_are_told_by_dots() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_with_a_way_out() {
+fn impossible_runs_are_refused_with_a_remedy() {
     let settings = PostmarkSettings { threads: 5000, ..PostmarkSettings::default() };
     assert_eq!(lower(&settings, Compat::Meant).unwrap_err().to_string(), "5000 threads are too many: use 1 to 1024");
 }

@@ -63,7 +63,7 @@ const fn works(name: &'static str, letter: char, takes: Takes, doc: &'static str
     ProgramOption { name, letter: Some(letter), takes, fate: Fate::Works, doc }
 }
 
-/// An option of Plumb's own.
+/// Returns an option of Plumb's own.
 const fn own(name: &'static str, takes: Takes, doc: &'static str) -> ProgramOption {
     ProgramOption { name, letter: None, takes, fate: Fate::Works, doc }
 }

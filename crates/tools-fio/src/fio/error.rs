@@ -31,7 +31,6 @@ impl fmt::Display for WordLocation {
 /// An error in a job file or on the command line.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum FioError {
-    /// An unknown option.
     #[error("{place}: unknown fio option `{name}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     UnknownOption { place: WordLocation, name: String, nearest: Option<&'static str> },
     /// An abbreviated name matches several options.
@@ -51,7 +50,6 @@ pub enum FioError {
         /// The engines that have this option.
         engines: &'static [&'static str],
     },
-    /// An invalid value.
     #[error("{place}: {option}={text}: {reason}; it takes {wants}")]
     BadValue {
         place: WordLocation,
@@ -67,7 +65,6 @@ pub enum FioError {
     /// A known option that will not be supported.
     #[error("{place}: `{option}` is not supported, because {why}")]
     OptionNever { place: WordLocation, option: String, why: &'static str },
-    /// An unknown engine.
     #[error("{place}: unknown fio engine `{engine}`{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     UnknownEngine { place: WordLocation, engine: String, nearest: Option<&'static str> },
     /// A job file gives an option before its first section.

@@ -45,7 +45,6 @@ impl Action {
     }
 }
 
-/// Format of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OutputFormat {
     Normal,
@@ -100,7 +99,6 @@ pub struct ProgressOptions {
     pub eta_interval: Option<Nanos>,
     /// Interval between new lines of the progress.
     pub eta_newline: Option<Nanos>,
-    /// Interval between intermediate reports.
     pub status_interval: Option<Nanos>,
 }
 
@@ -135,9 +133,7 @@ pub struct Invocation {
     pub sections: Vec<String>,
     /// Prefix of log files for the total bandwidth of all jobs.
     pub bandwidth_log: Option<String>,
-    /// Treat warnings as errors.
     pub warnings_fatal: bool,
-    /// Directory for state files.
     pub aux_path: Option<String>,
     /// Stop after recordings are merged.
     pub merge_blktrace_only: bool,

@@ -46,7 +46,6 @@ pub fn kind_of(name: &str) -> SectionKind {
 /// Reads a sequence of job files.
 pub(crate) struct JobFileReader<'a> {
     pub machine: &'a Machine,
-    /// Source of included files.
     pub files: &'a mut dyn Files,
     /// Job sections to read, besides all global ones; empty for all.
     pub wanted: &'a [String],

@@ -107,7 +107,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let work = options.work.canonicalize()?;
     // Results depend on the path of the data, so another seed is another tally.
     let mut tally = Tally::open(&work.join(format!("seed-{}.jsonl", options.seed)))?;
-    places::take_down_what_was_left(&work)?;
+    places::take_down_leftovers(&work)?;
     let site = Site { plumb: &plumb, work: &work };
     let trials = options.trials();
     for (at, (kind, index)) in trials.iter().copied().enumerate() {
@@ -131,8 +131,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     report(&tally, &trials)
 }
 
-/// Returns the seed of a trial. Trials with adjacent numbers must be independent. Positive, because TOML's integers
-/// have a sign.
+/// Returns the seed of a trial. Trials with adjacent numbers must be independent.
+/// Positive, because TOML's integers have a sign.
 fn trial_seed(seed: u64, kind: Kind, index: u32) -> u64 {
     let kind = match kind {
         Kind::Comparison => 0,
@@ -274,8 +274,8 @@ mod tests {
         Counts::of(records.iter())
     }
 
-    // Protects: a rate that may still be 5 % passes, and one that cannot be fails; a single claim about an exact count
-    // fails.
+    // Protects: a rate that may still be 5 % passes, and one that cannot be fails; a
+    // single claim about an exact count fails.
     #[test]
     fn what_breaks_the_promise() {
         assert!(claims(10).broken("x").is_empty());

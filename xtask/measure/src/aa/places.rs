@@ -67,8 +67,8 @@ impl Mounted {
     }
 }
 
-/// Returns the image of a side's disk, created once. All of its blocks are written, so that no trial is the first to
-/// write one.
+/// Returns the image of a side's disk, created once. All of its blocks are written, so that no
+/// trial is the first to write one.
 fn disk(work: &Path, letter: char) -> Result<PathBuf> {
     let image = work.join(format!("disk-{letter}"));
     let is_whole = std::fs::metadata(&image).is_ok_and(|data| data.len() == DISK_BYTES);
@@ -83,7 +83,7 @@ fn disk(work: &Path, letter: char) -> Result<PathBuf> {
 }
 
 /// Removes leftovers of killed trials below `work`: mounts, loop devices, directories.
-pub(super) fn take_down_what_was_left(work: &Path) -> Result<()> {
+pub(super) fn take_down_leftovers(work: &Path) -> Result<()> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").context("/proc/self/mountinfo")?;
     for place in mounted_below(&mounts, work).into_iter().rev() {
         xtask::tools::run(Command::new("umount").arg(place))?;

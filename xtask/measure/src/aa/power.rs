@@ -1,5 +1,5 @@
-//! `cargo xtask aa power`: gates compared with their promised bars, on simulated devices with a known truth, and on
-//! real storage.
+//! `cargo xtask aa power`: gates compared with their promised bars, on simulated devices with
+//! a known truth, and on real storage.
 
 use super::places::{self, Mounted, Storage, TRIAL};
 use crate::binomial::{Interval, exact_interval};
@@ -103,7 +103,7 @@ const SCENARIOS: &[Scenario] = &[
     scenario("5 % slower, spread 6 %, asks", ["cv=6%", "slow=5%"], ["3s", SHORT], Counted::Decided(70)),
 ];
 
-/// How much slower the overlay is depends on work, machine and kernel; the last column shows the observed ratio.
+/// The overlay's slowdown depends on work, machine and kernel; the last column shows the observed ratio.
 const REAL: &[Scenario] = &[
     Scenario {
         name: "tmpfs against an overlay on it, random reads, 5 min",
@@ -139,8 +139,8 @@ const REAL: &[Scenario] = &[
     },
 ];
 
-/// File size of gates on real storage: two files and the file system's metadata fit into the smallest of those made
-/// here.
+/// File size of gates on real storage: two files and the file system's metadata fit
+/// into the smallest of those made here.
 const REAL_SIZE: &str = "64MiB";
 const MEMORY_BYTES: u64 = 400 << 20;
 
@@ -150,7 +150,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(work) = &options.real {
         ensure!(xtask::packages::is_root(), "--real makes file systems and mounts them: run it as root");
         std::fs::create_dir_all(work).with_context(|| format!("making {}", work.display()))?;
-        places::take_down_what_was_left(&work.canonicalize()?)?;
+        places::take_down_leftovers(&work.canonicalize()?)?;
     }
     let scenarios = if options.real.is_some() { REAL } else { SCENARIOS };
     println!(

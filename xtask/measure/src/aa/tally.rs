@@ -75,7 +75,7 @@ impl Tally {
         self.records.iter().any(|record| record.kind == kind && record.index == index)
     }
 
-    /// Every trial that has ended.
+    /// Returns every trial that has ended.
     pub(super) fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.iter()
     }
@@ -96,7 +96,7 @@ mod tests {
 
     // Protects: a kill while a trial is being written loses that trial, and no other.
     #[test]
-    fn what_was_kept_is_there_after_a_kill() {
+    fn finished_trials_survive_a_kill() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tally");
         let record = |index| Record {

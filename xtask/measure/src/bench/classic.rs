@@ -137,7 +137,7 @@ const fn fs_mark(name: &'static str, words: &'static [&'static str]) -> Case {
     Case { name, line, shared: None, judged: Judged::ProcessAndRates, unit: readers::ops }
 }
 
-/// A number of requests, so that both do the same work.
+/// Returns a number of requests, so that both do the same work.
 const fn sysbench_words(mode: &'static str, command: &'static str) -> [&'static str; 9] {
     [
         "fileio",

@@ -90,8 +90,8 @@ pub(super) fn postmark(printed: &ToolOutput) -> Result<Rates> {
     Ok(names.map(str::to_owned).into_iter().zip(rates).collect())
 }
 
-/// Returns the numbers of files that PostMark created, read, appended to and deleted. Equal random numbers give equal
-/// counts.
+/// Returns the numbers of files that PostMark created, read, appended to and
+/// deleted. Equal random numbers give equal counts.
 pub(super) fn postmark_work(printed: &ToolOutput) -> Result<Rates> {
     let text = String::from_utf8_lossy(&printed.output.stdout);
     let count = |what: &str| {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_told_by_its_bytes_and_seconds_not_by_the_rounded_rate() {
+    fn a_copys_rate_comes_from_bytes_and_seconds() {
         let text = "2+0 records in\n2+0 records out\n1000 bytes (1.0 kB, 1000 B) copied, 0.5 s, 2.0 kB/s\n";
         assert_eq!(dd(&printed("", text)).unwrap()["copied"], 2000.0);
         assert!(dd(&printed("", "dd: failed\n")).is_err());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_bonnie_could_not_time_is_no_rate() {
+    fn untimed_bonnie_columns_have_no_rate() {
         let text = "1.98,2.00a,golden,1,42,64M,,2000,3,331,9,+++++,+++,1200,8,,,+++++,+++,,,,,,,,,,,,,,,,,,,\n";
         let rates = bonnie(&printed(text, "")).unwrap();
         assert_eq!(rates.len(), 2);

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_missed_whatever_the_spread_which_is_said() {
+    fn a_missed_bar_is_reported_with_its_spread() {
         let speeds = |ops: [f64; 8]| ops.map(|ops| Speed { ops_per_second: ops, cpu_ns: f64::NAN });
         let row = |own: [f64; 8]| Row::new("case", "peer", &speeds(own), &speeds([100.0; 8]), Bar::AtLeast(1.0));
         let firm = row([97.0, 98.0, 98.0, 98.0, 99.0, 99.0, 99.0, 99.5]);

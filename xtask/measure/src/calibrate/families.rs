@@ -27,7 +27,7 @@ const fn promised_by_pilot(contrasts: u32, units: u32, design: Design, freedom: 
     Drawn { truth: Truth::PromisedByPilot(freedom), ..promised(contrasts, units, design) }
 }
 
-/// An easy factor whose effect varies between plots by this multiple of a run's spread, over 2 to 5 plots.
+/// Returns an easy factor whose effect varies between plots by this multiple of a run's spread, over 2 to 5 plots.
 const fn easy(interaction: f64) -> [Drawn; 5] {
     const fn of(contrasts: u32, units: u32, pairs: u32, interaction: f64) -> Drawn {
         Drawn { design: Design::PairsOnPlots { pairs, interaction }, ..drawn(contrasts, units, Noise::Normal) }

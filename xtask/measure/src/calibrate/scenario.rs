@@ -33,7 +33,7 @@ pub(super) struct Single {
     pub load: Load,
 }
 
-/// How often a comparison provisions.
+/// Number of provisionings in a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plots {
     One,

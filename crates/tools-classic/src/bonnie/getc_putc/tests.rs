@@ -24,7 +24,7 @@ fn sizes_are_steps_of_64_kib() {
 
 /// Rates of the golden run of 256 MiB, computed from times, in the tool's format.
 #[test]
-fn a_run_is_told_as_the_tool_tells_it() {
+fn a_run_prints_the_tools_lines() {
     let settings = settings("-s 256m").unwrap();
     let mut results = GetcPutcResults::default();
     let kib_s = [292.5, 2184.5, 215_274.5, 346_579.5, 218_903.5, 331_280.5, 366_399.5, 600_000.0];

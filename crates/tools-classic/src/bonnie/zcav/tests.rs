@@ -49,7 +49,7 @@ fn times_become_the_tools_lines() {
             ends += i64::from(times.add(&settings, &plan, MIB, at, end));
             at = end;
         }
-        assert_eq!(ends, parsed.loops, "{words}");
+        assert_eq!(ends, settings.loops, "{words}");
         device(&settings, &plan, times.loops())
     };
     assert_eq!(

@@ -173,7 +173,7 @@ fn every_text_is_iostats() {
 
 // Protects: corrected output differs from iostat's only where iostat is wrong: for groups and replaced devices.
 #[test]
-fn what_is_meant_is_the_same_but_for_what_is_wrong() {
+fn corrections_are_limited_to_wrong_numbers() {
     for golden in Golden::all().iter().filter(|golden| golden.variable("S_COLORS").is_none()) {
         let ours = golden.ours(Compat::Meant, usize::MAX);
         let is_wrong = |line: &str| {

@@ -75,7 +75,7 @@ fn target(settings: &IozoneSettings) -> Target {
             count: counts.iter().copied().max().unwrap_or(1),
             per_directory: None,
         },
-        // A file with IOzone's default name is test data, whoever created it.
+        // A file with IOzone's default name is test data, even if another program created it.
         TestMode::Single(_) | TestMode::Auto(_) if settings.files.file == "iozone.tmp" => {
             Names::Made(vec![settings.files.file.clone().into()])
         }

@@ -35,7 +35,7 @@ fn a_table_is_read_column_by_column() {
 
 // Protects: skipped tests do not shift columns, and a 0 is not a number.
 #[test]
-fn what_was_not_measured_is_no_number() {
+fn unmeasured_cells_have_no_number() {
     let head = "              kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   \
                 fwrite frewrite    fread  freread\n";
     let row = "            4096       4    78025        0                                      1028043\n";
@@ -88,7 +88,7 @@ fn processors_are_no_rates() {
 
 // Protects: a truncated file, or one of another tool, is refused with its place and a hint.
 #[test]
-fn what_cannot_be_read_is_told_with_its_place() {
+fn unreadable_files_are_refused_with_their_place() {
     let sheet = include_bytes!("../../../golden/iozone/auto.xls");
     let cut = published(&sheet[..sheet.len() - 7]).unwrap_err();
     assert!(cut.place.starts_with("byte ") && cut.message.contains("ends within a record"), "{cut}");

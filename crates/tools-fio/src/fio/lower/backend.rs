@@ -16,13 +16,12 @@ use std::collections::BTreeMap;
 /// Properties of an engine that lowering needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Traits {
-    /// Keeps one op in flight, whatever the depth.
+    /// Keeps one op in flight at any depth.
     pub one_at_a_time: bool,
     /// Has no files on a disk, or creates them itself. Nothing is laid out, and no length is known yet.
     pub has_no_files: bool,
     /// Does no I/O: `cpuio` and `exec`.
     pub does_no_io: bool,
-    /// Can write atomically.
     pub writes_atomically: bool,
     /// Can trim several ranges in one command.
     pub trims_ranges: bool,

@@ -57,7 +57,6 @@ pub enum JobFault {
         option: OptionName,
         count: u64,
         of: &'static str,
-        /// The limit.
         most: u64,
     },
     /// A count that leaves nothing to do. fio 3.42 fails for the first and measures nothing for the second.

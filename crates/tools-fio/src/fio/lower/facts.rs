@@ -19,7 +19,7 @@ pub(super) fn smallest(sizes: &KindSizes) -> u64 {
     }
 }
 
-/// The largest op of one kind.
+/// Returns the largest op of one kind.
 pub(super) fn largest(sizes: &KindSizes) -> u64 {
     match sizes {
         KindSizes::Fixed(bytes) => *bytes,
@@ -28,7 +28,7 @@ pub(super) fn largest(sizes: &KindSizes) -> u64 {
     }
 }
 
-/// The smallest op of any kind, at least 1.
+/// Returns the smallest op of any kind, at least 1.
 pub(super) fn smallest_of_all(work: &DirectionOptions) -> u64 {
     let sizes = work.sizes();
     [&sizes.read, &sizes.write, &sizes.trim].map(smallest).into_iter().min().unwrap_or(1).max(1)

@@ -35,7 +35,6 @@ pub struct RecordingPart {
     pub path: String,
     /// Percentage by which its times are scaled.
     pub percent: f64,
-    /// Number of repetitions.
     pub times: u32,
 }
 

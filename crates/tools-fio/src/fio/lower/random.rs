@@ -33,7 +33,7 @@ pub fn stream_seeds(seed: u64, thread_number: u32) -> Vec<u64> {
     (0..STREAMS).map(|index| stream_seed(seed, thread_number, index)).collect()
 }
 
-/// The seed of a stream of one copy of a job.
+/// Returns the seed of a stream of one copy of a job.
 fn stream_seed(seed: u64, thread_number: u32, index: u64) -> u64 {
     let spread = (0..4 + index).fold(seed, |seed, _| seed.wrapping_mul(GOLDEN));
     spread.wrapping_mul(u64::from(thread_number)).wrapping_add(index)

@@ -33,7 +33,7 @@ options! {
         /// I/O direction and pattern; `:N` draws a random offset only every N ops, or
         /// skips N bytes after each sequential op.
         rw: JobDirection = row("rw", One, DIRECTION).or("readwrite").default("read");
-        /// What the `:N` of rw does: continue sequentially, or repeat the same offset.
+        /// Effect of the `:N` in rw: continue sequentially, or repeat the same offset.
         sequencer: Sequencer = row("rw_sequencer", Two, choice::<Sequencer>()).default("sequential");
         /// Percentage of reads in a mixed workload.
         read_percent: u8 = row("rwmixread", One, Map(Count(at_most(100)), |percent| percent.min(100) as u8)).default("50"),

@@ -25,7 +25,7 @@ options! {
         hist_ms: Option<u32> = row("log_hist_msec", Two, UnlessZero(Count(ANY))).default("0");
         /// Number of times to halve the histogram's resolution.
         hist_coarseness: u32 = row("log_hist_coarseness", Two, Count(at_most(6))).default("0");
-        /// What to log per window: the average, the maximum, or both.
+        /// Values to log per window: the average, the maximum, or both.
         window_value: WindowValue = row("log_window_value", Two, choice::<WindowValue>())
             .or("log_max_value")
             .default("avg");

@@ -43,7 +43,7 @@ options! {
 }
 
 words! {
-    /// How workers share the allowed CPUs.
+    /// Distribution of the allowed CPUs among workers.
     CpuPolicy:
     /// All workers share all CPUs.
     Shared = "shared",

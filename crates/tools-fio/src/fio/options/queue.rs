@@ -31,7 +31,7 @@ options! {
         batch_complete_max: Option<u32> = row("iodepth_batch_complete_max", Two, UnlessZero(Count(ANY)));
         /// Queue depth to which a full queue drains before it is refilled.
         low: Option<u32> = row("iodepth_low", Two, UnlessZero(Count(ANY)));
-        /// Who submits ops. They are always submitted by the worker itself; offload warns.
+        /// Thread that submits ops. It is always the worker itself; offload warns.
         submit_mode: SubmitMode = row("io_submit_mode", Two, choice::<SubmitMode>()).default("inline");
         /// Bypass the page cache (O_DIRECT).
         direct: bool = row("direct", One, SWITCH).default("0"),

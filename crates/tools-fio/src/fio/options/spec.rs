@@ -97,7 +97,7 @@ impl Category {
     }
 }
 
-/// How common an option is, and so how soon Plumb must support it.
+/// Popularity of an option, which decides how soon Plumb must support it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UsageTier {
     /// Used in nearly every job.
@@ -126,7 +126,7 @@ pub struct OptionSpec<J: 'static> {
     pub alias: Option<&'static str>,
     /// Default, as written in a job file.
     pub default: Option<&'static str>,
-    /// How soon Plumb must support it.
+    /// Priority of its support in Plumb.
     pub tier: UsageTier,
     /// Engines that have it; empty for all.
     pub engines: &'static [&'static str],

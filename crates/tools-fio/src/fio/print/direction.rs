@@ -150,7 +150,7 @@ impl Latency {
             min_ns: histogram.min().unwrap_or(0),
             max_ns: histogram.max().unwrap_or(0),
             mean_ns,
-            // Equal values have no spread, whatever the width of their bucket.
+            // Equal values have no spread, even in a wide bucket.
             stddev_ns: match count {
                 0 | 1 => 0.0,
                 _ if histogram.min() == histogram.max() => 0.0,
