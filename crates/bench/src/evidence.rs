@@ -5,7 +5,7 @@ use crate::progress::{Progress, Second};
 use crate::ranks::RanksRun;
 use crate::target_files::{extents_of, few_extents_of, residency_of};
 use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, MpiIo, Observer, OtherProcesses, PhaseNow, TargetView};
-use plumb_lab::agent::RunLooks;
+use plumb_lab::agent::DeviceReadings;
 use plumb_probe::Beside;
 use plumb_probe::census::Census;
 use plumb_probe::clock::ClockWatch;
@@ -57,7 +57,7 @@ pub(crate) struct Evidence<'a> {
     seen: Vec<SeenInPhase>,
     evidence_log: Option<EvidenceLog<'a>>,
     log_begun: LogBegun,
-    device_looks: Option<(&'a RunLooks, LastLook)>,
+    device_readings: Option<(&'a DeviceReadings, LastLook)>,
     /// The multi-rank run that this process takes part in, if any.
     ranks: Option<&'a RanksRun<'a>>,
     progress: &'a mut dyn Progress,
@@ -147,7 +147,7 @@ impl<'a> Evidence<'a> {
             seen: Vec::new(),
             evidence_log,
             log_begun: LogBegun::NotYet,
-            device_looks: None,
+            device_readings: None,
             ranks: None,
             progress,
         }
@@ -160,8 +160,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// Records the state of all devices before and after the work.
-    pub(crate) fn with_looks(self, looks: &'a RunLooks, last: LastLook) -> Evidence<'a> {
-        Evidence { device_looks: Some((looks, last)), ..self }
+    pub(crate) fn with_looks(self, looks: &'a DeviceReadings, last: LastLook) -> Evidence<'a> {
+        Evidence { device_readings: Some((looks, last)), ..self }
     }
 
     /// Makes this a part of a run of several ranks.
@@ -408,7 +408,7 @@ impl Observer for Evidence<'_> {
             around.observations.resident_before.extend(residency_of(&views));
             around.observations.extents_before.extend(extents_of(&views));
         }
-        if let Some((looks, _)) = self.device_looks {
+        if let Some((looks, _)) = self.device_readings {
             looks.before(self.base);
         }
     }
@@ -542,7 +542,7 @@ impl Observer for Evidence<'_> {
     }
 
     fn phases_over(&mut self) {
-        if let Some((looks, LastLook::BeforeRemoval)) = self.device_looks {
+        if let Some((looks, LastLook::BeforeRemoval)) = self.device_readings {
             looks.after(self.base);
         }
     }

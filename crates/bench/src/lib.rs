@@ -19,6 +19,6 @@ mod work;
 
 pub use fit::Policies;
 pub use place::{Place, PlaceError};
-pub use progress::{Both, HostTold, Parts, Progress, RunBegun, Second, Silent};
+pub use progress::{Both, HostReport, Parts, Progress, RunBegun, Second, Silent};
 pub use ranks::{AgentPolicy, Division, Follower, JoinedRanks, Task, follow, mpi_io_of};
 pub use run::{Bench, RunError, RunOutcome, RunRequest};

@@ -2,7 +2,7 @@
 
 use plumb_document::json;
 use plumb_result::RunResult;
-use plumb_store::keep_beside;
+use plumb_store::save_next_to;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -65,7 +65,7 @@ impl NotStored {
             Ok(text) => text + "\n",
             Err(error) => return self.lost = Some(error.to_string()),
         };
-        match keep_beside(database, name, text.as_bytes()) {
+        match save_next_to(database, name, text.as_bytes()) {
             Ok(path) => keep(self, path),
             Err(error) => self.lost = Some(error.to_string()),
         }

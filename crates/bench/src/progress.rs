@@ -39,7 +39,7 @@ pub trait Progress {
     }
     /// On the coordinator: receives the [texts](Progress::tells) of the hosts about the phase
     /// that just ended. [`Progress::phase_ended`] follows.
-    fn told(&mut self, _hosts: Vec<HostTold>) {}
+    fn told(&mut self, _hosts: Vec<HostReport>) {}
     /// A phase has ended.
     fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
     /// A second of a phase has passed.
@@ -96,7 +96,7 @@ pub struct RunBegun<'a> {
 
 /// Text of one host about a phase.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostTold {
+pub struct HostReport {
     /// Number of the host among those that measure, from 0.
     pub number: u32,
     pub text: String,
@@ -155,7 +155,7 @@ impl Progress for Both<'_> {
         self.1.phase_devices(devices);
     }
     // The second receiver streams measurements, and prints no tool's format.
-    fn told(&mut self, hosts: Vec<HostTold>) {
+    fn told(&mut self, hosts: Vec<HostReport>) {
         self.0.told(hosts);
     }
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {

@@ -360,7 +360,7 @@ fn over_ssh(to: &str) -> Result<Link, Stopped> {
     let program = std::env::current_exe()
         .map_err(|error| Stopped::io(format!("cannot find this program's own file: {error}")))?;
     let FarProgram { reader, writer, life } =
-        plumb_lab::start_far(to, "agent --rank --allow / --allow-exec", &session::surroundings(program)?)?;
+        plumb_lab::start_remote(to, "agent --rank --allow / --allow-exec", &session::surroundings(program)?)?;
     Ok(Link { reader: Box::new(reader), writer: Box::new(Alive { writer, _life: life }) })
 }
 

@@ -72,7 +72,7 @@ pub fn store_to_read(common: &Common) -> Result<Store, Stopped> {
     require_existing(common)?;
     let mut store = Store::open_to_read(&database(common)?)?;
     if let Some(link) = common.db.as_ref().filter(|path| path.is_symlink()) {
-        store.take_in_queue_of_link(link);
+        store.import_queue_of_link(link);
     }
     report_queue(&store);
     // Mark killed runs if possible now; otherwise a later command does it.
@@ -139,7 +139,7 @@ pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
     }
     let mut store = Store::open(&path)?;
     if let Some(link) = common.db.as_ref().filter(|path| path.is_symlink()) {
-        store.take_in_queue_of_link(link);
+        store.import_queue_of_link(link);
     }
     report_queue(&store);
     let recovered = store.recover()?;

@@ -262,10 +262,10 @@ impl Barrier {
 
     /// Waits, after the clock has stopped, until the coordinator has taken its snapshot of the machine. Later steps
     /// would change the page cache and the device's counters. Does not wait if another group starts after this one.
-    pub(crate) fn await_look(&self) {
+    pub(crate) fn await_snapshot(&self) {
         if self.memory.waits_for_snapshot {
             self.report().awaits_snapshot.store(1, Release);
-            self.control().await_look(|| self.memory.bell.ring());
+            self.control().await_snapshot(|| self.memory.bell.ring());
             self.report().awaits_snapshot.store(0, Release);
         }
     }

@@ -183,12 +183,12 @@ impl WorkerControl<'_> {
 
     /// Joins the meeting at the wall even if the worker is stopped, because other processes wait there. Only for the
     /// single worker of a process.
-    pub(crate) fn keep_appointment_at_wall(&self, others: Option<&dyn OtherProcesses>) {
+    pub(crate) fn join_others_at_wall(&self, others: Option<&dyn OtherProcesses>) {
         self.has_met(others, &self.phase.wall_led, &self.phase.wall_passed, 1);
     }
 
     /// Joins the meetings with other processes up to the `number`th barrier step, even if the worker is stopped.
-    pub(crate) fn keep_appointment_at_step(&self, number: u64, others: Option<&dyn OtherProcesses>) {
+    pub(crate) fn join_others_at_step(&self, number: u64, others: Option<&dyn OtherProcesses>) {
         // Includes the earlier meetings that a stopped worker has skipped.
         loop {
             let led = self.phase.steps_led.load(Acquire);
@@ -321,7 +321,7 @@ impl Control {
 
     /// Waits, after the worker's clock has stopped, until the coordinator has taken its
     /// snapshot. `wake` wakes the coordinator.
-    pub(crate) fn await_look(&self, wake: impl FnOnce()) {
+    pub(crate) fn await_snapshot(&self, wake: impl FnOnce()) {
         self.awaiting_snapshot.fetch_add(1, Release);
         wake();
         loop {

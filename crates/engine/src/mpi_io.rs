@@ -27,7 +27,7 @@ pub trait MpiIo: Send + Sync {
     ///
     /// # Errors
     /// The library reports an error.
-    fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError>;
+    fn broadcast_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError>;
 
     /// Opens a file by the rules of the step's `mpi` and sets its view, together with
     /// the other processes. Writes nothing.

@@ -65,7 +65,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Discards everything recorded so far, which is not part of the measurement.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.ramp_transactions += self.cells.transactions.load(Relaxed);
         self.cells.forget();
     }

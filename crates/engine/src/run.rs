@@ -105,7 +105,7 @@ fn run_one(
         .transpose()
         .map_err(|source| EngineError::Pressure { phase: phase.name.clone(), source })?;
     let mut fallbacks = Vec::new();
-    let own_files = targets.take_others(phase, surroundings, observer, &mut fallbacks);
+    let own_files = targets.use_others_files(phase, surroundings, observer, &mut fallbacks);
     let prepared = targets.apply_cache_policy(phase, surroundings, observer)?;
     fallbacks.extend(prepared.fallbacks);
     let mut probe = match (&phase.probe, surroundings.setting.net) {
@@ -173,7 +173,7 @@ fn run_one(
         let state = flow.after(&outcome.yielded);
         targets.return_files(&target, state);
     }
-    targets.take_back(own_files);
+    targets.restore_own_files(own_files);
     Ok(outcome)
 }
 

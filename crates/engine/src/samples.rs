@@ -173,7 +173,7 @@ mod tests {
         for now in [5_100, 6_000, 7_000] {
             sampler.update(&memory, now);
         }
-        recorder.begin_anew();
+        recorder.restart();
         memory.control.worker(1).measures_from(7_500);
         recorder.record(OpKind::Read, 512, 10);
         memory.reports.worker(1).ends_at(8_000);

@@ -36,7 +36,7 @@ pub enum StopSignal {
     Terminate,
     /// SIGHUP: the terminal was closed.
     Hangup,
-    /// SIGPIPE: the reader of the output exited. Only [`die_by`] raises it.
+    /// SIGPIPE: the reader of the output exited. Only [`kill_self`] raises it.
     BrokenPipe,
     /// The program's own request, through [`StopFlag::request`].
     Program,
@@ -201,7 +201,7 @@ unsafe fn errno_place() -> *mut libc::c_int {
 ///
 /// # Errors
 /// Those of `sigaction`.
-pub fn hear_questions() -> io::Result<()> {
+pub fn handle_progress_requests() -> io::Result<()> {
     let handler = on_progress_request as extern "C" fn(libc::c_int) as libc::sighandler_t;
     #[cfg(not(target_os = "linux"))]
     handle(libc::SIGINFO, handler)?;
@@ -224,7 +224,7 @@ pub fn leave(code: u8) -> ! {
 }
 
 /// Ends the program with the default action of a signal, so that its parent sees the signal.
-pub fn die_by(signal: StopSignal) -> ! {
+pub fn kill_self(signal: StopSignal) -> ! {
     let number = match signal {
         StopSignal::Interrupt => libc::SIGINT,
         StopSignal::Terminate => libc::SIGTERM,

@@ -125,7 +125,7 @@ impl WorkerContext<'_> {
     fn goes_on<S: Source + ?Sized>(&mut self, source: &mut S, at_hand: Option<&S::Op>, now: Ticks) -> bool {
         let goes_on = self.ramp_ends(now);
         if goes_on {
-            source.begins_anew(at_hand);
+            source.restarts(at_hand);
         }
         goes_on
     }
@@ -133,14 +133,14 @@ impl WorkerContext<'_> {
     /// Restarts the measurement at the current op, because all ops before it were a search. None of them is in flight.
     #[cold]
     #[inline(never)]
-    fn begin_anew<S: Source + ?Sized>(&mut self, source: &mut S, at_hand: &S::Op, now: Ticks) {
+    fn restart<S: Source + ?Sized>(&mut self, source: &mut S, at_hand: &S::Op, now: Ticks) {
         // During a ramp, the end of the ramp will do this.
         if self.ramp.is_some() {
             return;
         }
-        self.recorder.begin_anew();
+        self.recorder.restart();
         self.measure_from(now);
-        source.begins_anew(Some(at_hand));
+        source.restarts(Some(at_hand));
     }
 
     /// Returns `true` if a worker without a source must stop.
@@ -233,7 +233,7 @@ impl WorkerContext<'_> {
 
     /// Stores a failure of the pacer.
     #[cold]
-    fn paced_out(&mut self, failure: &PaceFailure) -> Ended {
+    fn pacer_failed(&mut self, failure: &PaceFailure) -> Ended {
         self.failed(failure.kind, Path::new(""), Some(failure.errno), &failure.message)
     }
 }
@@ -259,7 +259,7 @@ where
     let sampler = Sampler::new(context.clock, samples);
     let mut worker = SyncWorker { context, source, backend, pacer, sampler };
     let ended = worker.run();
-    worker.pacer.failure().map_or(ended, |failure| worker.context.paced_out(&failure))
+    worker.pacer.failure().map_or(ended, |failure| worker.context.pacer_failed(&failure))
 }
 
 struct SyncWorker<'a, 'd, S: ?Sized, B: ?Sized, P: ?Sized> {
@@ -370,8 +370,8 @@ where
                     return Ended::Done;
                 }
             };
-            if self.pacer.begins_anew() {
-                self.context.begin_anew(self.source, op, now);
+            if self.pacer.restarts() {
+                self.context.restart(self.source, op, now);
             }
             let start = if reads_start { clock.now() } else { now };
             let done = self.backend.execute(op);

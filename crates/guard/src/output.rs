@@ -57,7 +57,7 @@ impl Guard {
         match (kind, stat) {
             (None | Some(FileType::RegularFile), stat) => self.open_output_file(path, opening, stat.as_ref()),
             (Some(FileType::BlockDevice), _) => {
-                self.open_said_device(path, MountedDevice::Refused).map(|device| device.file)
+                self.open_typed_device(path, MountedDevice::Refused).map(|device| device.file)
             }
             (Some(FileType::Directory), _) => Err(Refusal::io(path, "open it for writing")(Errno::ISDIR)),
             (Some(kind), Some(stat)) if keeps_nothing(kind, &stat) || self.names(&stat) => {

@@ -124,7 +124,7 @@ impl Guard {
 
     /// Adds a path where workers in other processes may have created a file. [`Guard::give_back`] registers
     /// it if it is this run's.
-    pub fn look_later(&self, path: PathBuf) {
+    pub fn check_later(&self, path: PathBuf) {
         self.push(path, Evidence::Mark);
     }
 

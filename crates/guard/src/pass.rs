@@ -200,7 +200,7 @@ impl Guard {
     ///
     /// # Errors
     /// A [`Refusal`] that names what was found and how to proceed.
-    pub fn open_said_device(&self, path: &Path, mounted: MountedDevice) -> Result<GuardedFile, Refusal> {
+    pub fn open_typed_device(&self, path: &Path, mounted: MountedDevice) -> Result<GuardedFile, Refusal> {
         self.open_device_of(&SystemDevices::this(), path, DeviceNaming::SerialOrPath(mounted), IoMode::Buffered)
     }
 

@@ -36,7 +36,7 @@ pub use host::{Host, HostError};
 pub use leftovers::remove_leftovers;
 pub use line::missing_programs;
 pub use local::Local;
-pub use ssh::{FarProgram, Ssh, start_far};
+pub use ssh::{FarProgram, Ssh, start_remote};
 pub use step::Step;
 pub use surroundings::Surroundings;
 pub use vm::Vm;

@@ -6,7 +6,7 @@ use crate::counters::{DiskstatsLine, cpu_ticks, stat_fields};
 use crate::error::ProbeError;
 use crate::platform;
 use crate::sysroot::Sysroot;
-use plumb_result::blocks::{BlockDevice, BlockExtent, BlockOps, BlockStat, DeviceNumber, MachineLook};
+use plumb_result::blocks::{BlockDevice, BlockExtent, BlockOps, BlockStat, DeviceNumber, MachineReading};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ impl BlockWatch {
     ///
     /// # Errors
     /// Returns an error that names the unreadable file and the reason.
-    pub fn look(&mut self) -> Result<MachineLook, ProbeError> {
+    pub fn look(&mut self) -> Result<MachineReading, ProbeError> {
         let uptime = self.sys.read("/proc/uptime")?;
         let cpu = cpu_ticks(&self.sys.read("/proc/stat")?)?;
         let at_ns = platform::monotonic_ns();
@@ -65,7 +65,7 @@ impl BlockWatch {
                 devices
             }
         };
-        Ok(MachineLook { at_ns, uptime_cs: uptime_cs(&uptime)?, cpu, devices })
+        Ok(MachineReading { at_ns, uptime_cs: uptime_cs(&uptime)?, cpu, devices })
     }
 
     fn own(&mut self) -> Result<Vec<BlockDevice>, ProbeError> {

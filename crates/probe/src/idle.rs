@@ -38,7 +38,7 @@ pub struct IdleWatch {
 
 /// Counters at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct IdleLook {
+pub struct IdleReading {
     in_flight: u64,
     /// Requests that devices have completed: reads, writes, discards and flushes.
     completed: u64,
@@ -86,9 +86,9 @@ impl IdleWatch {
     }
 
     /// Reads the counters once. Unreadable counters do not count as pending.
-    pub fn look(&self) -> IdleLook {
+    pub fn look(&self) -> IdleReading {
         let sys = &self.sys;
-        let mut look = IdleLook::default();
+        let mut look = IdleReading::default();
         for name in &self.devices {
             if let Seen::Yes(counters) = device(sys, name, &Seen::Yes(())) {
                 look.in_flight += u64::from(counters.in_flight);
@@ -111,7 +111,7 @@ impl IdleWatch {
     }
 
     /// Describes the work pending between two readings; `None` if the storage is idle.
-    pub fn pending(&self, before: &IdleLook, now: &IdleLook) -> Option<&'static str> {
+    pub fn pending(&self, before: &IdleReading, now: &IdleReading) -> Option<&'static str> {
         if now.in_flight > 0 {
             Some("requests in flight")
         } else if now.completed != before.completed {

@@ -118,7 +118,7 @@ impl IoWatch {
     ///
     /// When a parent has waited for a child, the kernel adds the child's I/O to the parent's. I/O already reported
     /// for the child is subtracted; the rest is of unseen children.
-    pub fn advance(&mut self) -> Everyone {
+    pub fn advance(&mut self) -> AllProcesses {
         let after = Snapshot::of(&self.sys, census::pids(&self.sys));
         let inherited = self.inherited(&after);
         let mut processes: Vec<ProcessIo> = after
@@ -140,7 +140,7 @@ impl IoWatch {
             })
             .collect();
         processes.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
-        let seen = Everyone { processes, readable: after.by_pid.len(), closed: after.unreadable };
+        let seen = AllProcesses { processes, readable: after.by_pid.len(), closed: after.unreadable };
         self.before = after;
         self.learn_parents();
         seen
@@ -274,7 +274,7 @@ struct ProcessActivity {
 
 /// I/O of all processes between two readings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Everyone {
+pub struct AllProcesses {
     /// Processes that did I/O, the largest first.
     pub processes: Vec<ProcessIo>,
     /// Number of processes that could be read.
@@ -400,7 +400,7 @@ mod tests {
         tree.file("/proc/12/stat", &stat("closed", 0, 5));
         let mut watch = IoWatch::start_in(&tree.sys());
         tree.file("/proc/10/io", &io(1000, 1500)).file("/proc/11/io", &io(1000, 9000));
-        let named = |seen: Everyone| -> Vec<(String, u64, u64)> {
+        let named = |seen: AllProcesses| -> Vec<(String, u64, u64)> {
             assert_eq!((seen.readable, seen.closed), (2, 1));
             seen.processes.into_iter().map(|one| (one.command, one.read_bytes, one.write_bytes)).collect()
         };

@@ -196,7 +196,7 @@ impl CpuTicks {
 
 /// One reading of all device and processor counters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct MachineLook {
+pub struct MachineReading {
     /// `CLOCK_MONOTONIC` at the reading, ns.
     pub at_ns: u64,
     /// Time since boot, including suspension, in hundredths of a second.

@@ -92,4 +92,4 @@ pub use sweep::{Sweep, SweepKey};
 pub use tails::{Tail, TailSide};
 pub use under_load::{LoadDeclared, LoadProcess, UnderLoad};
 pub use utilisation::Utilisation;
-pub use verdict::VerdictWords;
+pub use verdict::VerdictEvidence;

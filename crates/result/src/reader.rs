@@ -82,7 +82,7 @@ fn read_one(node: &Node, number: usize) -> Result<RunResult, ResultFileError> {
         return Err(ResultFileError::Control { number, path, character });
     }
     let mut node = node.clone();
-    former::bring_up(&mut node);
+    former::upgrade(&mut node);
     let result: RunResult = plumb_document::read(&node).map_err(|source| ResultFileError::Shape { number, source })?;
     if !is_uuid(&result.id) {
         return Err(ResultFileError::Id { number, found: result.id.chars().take(80).collect() });

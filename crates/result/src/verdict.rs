@@ -8,7 +8,7 @@ pub const LOAD: [&str; 2] = ["C1", "C5"];
 
 /// Evidence for a verdict's sentence.
 #[derive(Clone, Copy)]
-pub struct VerdictWords<'a> {
+pub struct VerdictEvidence<'a> {
     /// Verdict that follows from the checks.
     pub verdict: RunVerdict,
     /// Findings of the checks, worst first.
@@ -19,7 +19,7 @@ pub struct VerdictWords<'a> {
     pub row_of: &'a dyn Fn(&str) -> String,
 }
 
-impl VerdictWords<'_> {
+impl VerdictEvidence<'_> {
     /// Returns `Trusted.`, `Measured under load from dd (pid 3705): not the device's speed.`, `Rejected: …`.
     pub fn sentence(&self) -> String {
         if let Some(load) = self.under_load.filter(|load| load.declared == LoadDeclared::Yes) {
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_verdict_is_one_sentence() {
         let sentence = |verdict, checks: &[Finding], under_load: Option<&UnderLoad>| {
-            VerdictWords { verdict, checks, under_load, row_of: &|_| "Sequential 1 MiB".to_owned() }.sentence()
+            VerdictEvidence { verdict, checks, under_load, row_of: &|_| "Sequential 1 MiB".to_owned() }.sentence()
         };
         let c1 = finding("C1", Level::Fail, "Others used about 40 % of the device's time (3 MiB).");
         let a1 = finding("A1", Level::Fail, "60 % of the bytes read came from memory, not from sda. More.");

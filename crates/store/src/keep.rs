@@ -18,7 +18,7 @@ fn attempts(failed: &[(PathBuf, io::Error)]) -> String {
 ///
 /// # Errors
 /// Returns [`KeepError`] if none of the three directories accepts the file; no partial file remains.
-pub fn keep_beside(database: &Path, name: &str, document: &[u8]) -> Result<PathBuf, KeepError> {
+pub fn save_next_to(database: &Path, name: &str, document: &[u8]) -> Result<PathBuf, KeepError> {
     let beside = database.parent().map(|parent| if parent.as_os_str().is_empty() { Path::new(".") } else { parent });
     let directories = [beside.map(Path::to_owned), Some(PathBuf::from(".")), Some(std::env::temp_dir())];
     let mut failed = Vec::new();
@@ -50,7 +50,7 @@ mod tests {
     fn it_goes_beside_the_database_and_replaces_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("plumb.db");
-        let kept = keep_beside(&database, "one.json", b"{}").unwrap();
+        let kept = save_next_to(&database, "one.json", b"{}").unwrap();
         assert_eq!(kept, directory.path().join("one.json"));
         std::os::unix::fs::symlink("elsewhere", directory.path().join("link.json")).unwrap();
         assert!(write_new(&directory.path().join("link.json"), b"x").is_err());
@@ -66,7 +66,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let not_there = directory.path().join("not-there/plumb.db");
         let name = format!("plumb-keep-test-{}.json", std::process::id());
-        let kept = keep_beside(&not_there, &name, b"{}").unwrap();
+        let kept = save_next_to(&not_there, &name, b"{}").unwrap();
         assert_eq!(kept, std::env::current_dir().unwrap().join(&name));
         std::fs::remove_file(kept).unwrap();
     }

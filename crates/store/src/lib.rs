@@ -33,7 +33,7 @@ pub use diff::FactDifference;
 pub use error::StoreError;
 pub use export::FurtherColumns;
 pub use import::Imported;
-pub use keep::{KeepError, keep_beside};
+pub use keep::{KeepError, save_next_to};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
 pub use query::{QueryCell, QueryLimits, QueryTable};

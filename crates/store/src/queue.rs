@@ -245,7 +245,7 @@ impl Store {
     }
 
     /// Imports runs queued next to a symbolic link to this database, where earlier versions put them.
-    pub fn take_in_queue_of_link(&mut self, link: &Path) {
+    pub fn import_queue_of_link(&mut self, link: &Path) {
         // An in-memory store would lose the runs.
         if self.in_file {
             self.import_directory(&directory_of(link), DamagedFiles::SetAside);

@@ -402,7 +402,7 @@ impl Store {
     }
 
     /// Records the duration of a build, s, and its commands, as JSON.
-    pub fn built_study_plot(&mut self, id: &str, plot: u32, seconds: f64, built: &str) -> Result<(), StoreError> {
+    pub fn record_build(&mut self, id: &str, plot: u32, seconds: f64, built: &str) -> Result<(), StoreError> {
         self.write("storing a build", Durability::Process, |transaction| {
             transaction.execute(
                 "UPDATE study_plot SET build_s = ?3, built = ?4 WHERE study_id = ?1 AND seq = ?2",
@@ -413,7 +413,7 @@ impl Store {
     }
 
     /// Records how long taking down a plot took, s.
-    pub fn took_down_study_plot(&mut self, id: &str, plot: u32, seconds: f64) -> Result<(), StoreError> {
+    pub fn record_take_down(&mut self, id: &str, plot: u32, seconds: f64) -> Result<(), StoreError> {
         self.write("storing the time of a plot", Durability::Process, |transaction| {
             transaction.execute(
                 "UPDATE study_plot SET take_down_s = ?3 WHERE study_id = ?1 AND seq = ?2",

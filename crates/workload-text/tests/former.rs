@@ -203,7 +203,7 @@ fn stored_phases_with_companions_are_upgraded_and_measured_workers_are_unchanged
     assert_eq!((phase.workers.len(), phase.companions.len()), (0, 2));
     let measured = r#"{ "workers": [{ "name": "a/0", "count": 3 }] }"#;
     let mut node = json::parse(measured.as_bytes()).unwrap();
-    bring_up(&mut node);
+    upgrade(&mut node);
     assert_eq!(node, json::parse(measured.as_bytes()).unwrap());
 }
 

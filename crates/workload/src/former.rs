@@ -2,7 +2,7 @@
 //!
 //! Block I/O of other tools' generators used to be its own kind of work, the job. The keys of a job now belong to its
 //! group, and its ops are a stream like any other. CPU load and external programs used to be kinds of work and are
-//! now companions of their phase. [`bring_up`] moves the keys of a document to their present place. Each key keeps
+//! now companions of their phase. [`upgrade`] moves the keys of a document to their present place. Each key keeps
 //! its position in the text, so that errors point to the original line.
 
 use crate::merge;
@@ -35,20 +35,20 @@ const IO_KEYS: [&str; 12] = [
 const INERT_KEYS: [&str; 2] = ["offload", "never-wait"];
 
 /// Brings a document to the present form, wherever it describes workers.
-pub fn bring_up(node: &mut Node) {
+pub fn upgrade(node: &mut Node) {
     match node.get_mut() {
-        Value::List(list) => list.iter_mut().for_each(bring_up),
-        Value::Table(table) => bring_up_table(table),
+        Value::List(list) => list.iter_mut().for_each(upgrade),
+        Value::Table(table) => upgrade_table(table),
         _ => {}
     }
 }
 
 /// Does the same for a table at the top of a document.
-pub fn bring_up_table(table: &mut Table) {
+pub fn upgrade_table(table: &mut Table) {
     move_companions(table);
     // The group must come before its job, whose keys it takes over.
     update_group(table);
-    table.iter_mut().for_each(|(_, node)| bring_up(node));
+    table.iter_mut().for_each(|(_, node)| upgrade(node));
 }
 
 /// Reads a type from JSON that an earlier version may have written.
@@ -57,7 +57,7 @@ pub fn bring_up_table(table: &mut Table) {
 /// Fails for text that is not JSON, and for JSON of another type.
 pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, json::JsonError> {
     let mut node = json::parse(text.as_bytes())?;
-    bring_up(&mut node);
+    upgrade(&mut node);
     Ok(plumb_document::read(&node)?)
 }
 

@@ -111,13 +111,13 @@ impl FioCommand {
     /// Returns the options whose values differ, for commands that cannot be lowered.
     pub(super) fn given_differences(&self, other: &FioCommand) -> Vec<FieldDifference> {
         let given = |fio: &FioCommand, name: &str| -> Vec<String> {
-            let options = fio.fio.jobs.iter().flat_map(|job| job.all_said());
+            let options = fio.fio.jobs.iter().flat_map(|job| job.given_options());
             let named = options.filter(|given| given.option.name == name);
             named.map(|given| given.text.clone().unwrap_or_else(|| "set".to_owned())).collect()
         };
         let options = |fio: &FioCommand| -> Vec<&'static str> {
             let jobs = fio.fio.jobs.iter();
-            jobs.flat_map(|job| job.all_said().map(|given| given.option.name)).collect()
+            jobs.flat_map(|job| job.given_options().map(|given| given.option.name)).collect()
         };
         let mut names = [options(self), options(other)].concat();
         names.sort_unstable();

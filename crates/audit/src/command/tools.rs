@@ -168,13 +168,13 @@ impl BonnieCommand {
 
     /// Returns `-s`, in bytes; `None` if it is not given, since the machine then decides.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
-        let stated = self.options.says('s').then(|| u64::try_from(self.options.large.size_mib).ok()).flatten()?;
+        let stated = self.options.has('s').then(|| u64::try_from(self.options.large.size_mib).ok()).flatten()?;
         stated.checked_mul(1 << 20)
     }
 
     /// Returns the first number of `-n`, if it is given.
     pub(crate) fn stated_files_1024(&self) -> Option<i64> {
-        self.options.says('n').then_some(self.options.small.files_ki)
+        self.options.has('n').then_some(self.options.small.files_ki)
     }
 
     /// Returns the number of files in units of 1024, stated or default.

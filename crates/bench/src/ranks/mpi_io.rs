@@ -33,8 +33,8 @@ impl plumb_engine::MpiIo for OfLibrary {
         self.0.prepare(ranks).map_err(engine_error)
     }
 
-    fn of_first(&self, ranks: u32, says: bool) -> Result<bool, EngineError> {
-        self.0.of_first(ranks, says).map_err(engine_error)
+    fn broadcast_first(&self, ranks: u32, says: bool) -> Result<bool, EngineError> {
+        self.0.broadcast_first(ranks, says).map_err(engine_error)
     }
 
     fn open(&self, path: &CStr, step: &OpenStep) -> Result<Box<dyn plumb_engine::MpiFile>, EngineError> {

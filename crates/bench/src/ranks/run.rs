@@ -7,7 +7,7 @@ use super::order::{Division, WorkloadOfRank};
 use super::patience::AfterSignal;
 use super::seconds::{self, ReceivedSeconds};
 use super::share::{HostFacts, PhaseSum, RankPhase, Reporter};
-use crate::progress::{HostTold, Progress, Second};
+use crate::progress::{HostReport, Progress, Second};
 use plumb_cluster::{Arrival, ClusterError, Ending, EndingKind, Exchange, Release, monotonic_ns, wait_until_ns};
 use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_engine::{Live, MpiIo, OtherProcesses};
@@ -436,12 +436,12 @@ impl<'a> RanksRun<'a> {
         measurement
     }
 
-    fn host_reports(&self, found: &RankPhase) -> Vec<HostTold> {
+    fn host_reports(&self, found: &RankPhase) -> Vec<HostReport> {
         let reports = found.hosts.iter().map(|host| {
             let (number, text) = (self.ranks.number_of(host.speaker), host.tells.clone());
-            HostTold { number, text }
+            HostReport { number, text }
         });
-        let mut reports: Vec<HostTold> = reports.collect();
+        let mut reports: Vec<HostReport> = reports.collect();
         reports.sort_by_key(|host| host.number);
         reports
     }

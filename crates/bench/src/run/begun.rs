@@ -85,7 +85,7 @@ impl<'a> BegunRun<'a> {
         let RunRequest { base, command, dialect, .. } = *self.request;
         progress.run_begins(&RunBegun { id: &self.id, workload: self.workload, base });
         let started_at = (Timestamp::now() + bench.ahead).to_string();
-        let Bench { results, environment, asked, device_looks, engine, stop, series, .. } = bench;
+        let Bench { results, environment, asked, device_readings, engine, stop, series, .. } = bench;
         let log = results.run_log().map(|to| EvidenceLog {
             to,
             id: &self.id,
@@ -97,7 +97,7 @@ impl<'a> BegunRun<'a> {
         let mut evidence = Evidence::new(work.workload, environment, base, log, progress)
             .with_ranks(together)
             .with_load(asked.under_load);
-        if let Some(looks) = device_looks {
+        if let Some(looks) = device_readings {
             // In another tool's dialect, removing files is part of the command, which may make several runs.
             let last = if dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
             evidence = evidence.with_looks(looks, last);

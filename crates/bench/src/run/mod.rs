@@ -29,7 +29,7 @@ use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
-use plumb_lab::agent::RunLooks;
+use plumb_lab::agent::DeviceReadings;
 use plumb_probe::Beside;
 use plumb_result::observe::Environment;
 use plumb_result::{Finding, Level, RunResult, Tool};
@@ -53,7 +53,7 @@ pub struct Bench {
     /// The command and the settings of its user: findings are worded for them.
     pub asked: Asked,
     /// Records device state around the work, for a study that conducts this process.
-    pub device_looks: Option<RunLooks>,
+    pub device_readings: Option<DeviceReadings>,
     /// Added to the dates of runs: sessions of simulated devices are a day apart.
     pub ahead: Duration,
     environment: Beside<Environment>,
@@ -116,7 +116,7 @@ impl Bench {
             partners: Partners::default(),
             series: Series::default(),
             asked: Asked::default(),
-            device_looks: RunLooks::asked(),
+            device_readings: DeviceReadings::asked(),
             ahead: Duration::ZERO,
             environment: Beside::begin(plumb_probe::environment),
             environment_of_hosts: None,

@@ -164,8 +164,8 @@ impl MpiIo {
     ///
     /// # Errors
     /// Returns the library's error, if any.
-    pub fn of_first(&self, ranks: u32, value: bool) -> Result<bool, MpiIoError> {
-        Ok(self.library.of_first(self.communicator(ranks)?, value)?)
+    pub fn broadcast_first(&self, ranks: u32, value: bool) -> Result<bool, MpiIoError> {
+        Ok(self.library.broadcast_first(self.communicator(ranks)?, value)?)
     }
 
     /// Opens a file. Each rank that opens it calls this, and waits for the others.

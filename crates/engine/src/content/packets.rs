@@ -12,7 +12,7 @@ const GOLDEN: u64 = 0x9e37_ffff_fffc_0001;
 
 /// Identifies a packet: the worker and item that it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PacketOf {
+pub(crate) struct PacketId {
     /// Number of the worker that the data is for.
     pub(crate) worker: u32,
     /// Number of the item, or file offset.
@@ -22,14 +22,14 @@ pub(crate) struct PacketOf {
 /// Iterator over the words of a packet.
 struct Words {
     packets: Packets,
-    of: PacketOf,
+    of: PacketId,
     number: usize,
     /// The repeated word, or the last word of `random`.
     word: u64,
 }
 
 impl Words {
-    fn new(packets: Packets, of: PacketOf) -> Words {
+    fn new(packets: Packets, of: PacketId) -> Words {
         let mut seed = (packets.seed as u32).wrapping_add(of.worker);
         let word = match packets.kind {
             PacketKind::Random => u64::from(rand_r(&mut seed.wrapping_add(of.item as u32))),
@@ -75,7 +75,7 @@ pub(crate) fn is_constant(packets: &Packets) -> bool {
     packets.kind == PacketKind::Timestamp
 }
 
-pub(crate) fn fill(packets: Packets, of: PacketOf, memory: &mut [u8]) {
+pub(crate) fn fill(packets: Packets, of: PacketId, memory: &mut [u8]) {
     let mut words = memory.chunks_exact_mut(WORD_BYTES);
     for (place, word) in words.by_ref().zip(Words::new(packets, of)) {
         place.copy_from_slice(&word.to_ne_bytes());
@@ -90,7 +90,7 @@ pub(crate) fn fill(packets: Packets, of: PacketOf, memory: &mut [u8]) {
 ///
 /// # Errors
 /// The first word that differs. `offset` is the file offset of the first byte.
-pub(crate) fn check(packets: Packets, of: PacketOf, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
+pub(crate) fn check(packets: Packets, of: PacketId, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
     let mut mismatch = None;
     // Compare all words even after a mismatch, so that the cost does not depend on the result.
     for (number, (place, expected)) in read.chunks_exact(WORD_BYTES).zip(Words::new(packets, of)).enumerate() {
@@ -113,7 +113,7 @@ pub(crate) fn check(packets: Packets, of: PacketOf, read: &[u8], offset: u64) ->
 mod tests {
     use super::*;
 
-    const OF: PacketOf = PacketOf { worker: 2, item: 7 };
+    const OF: PacketId = PacketId { worker: 2, item: 7 };
 
     fn words(kind: PacketKind, count: usize) -> Vec<u64> {
         Words::new(Packets { kind, seed: 3, worker: 2 }, OF).take(count).collect()

@@ -212,7 +212,7 @@ impl LaidOut {
     }
 
     /// Looks up a path; returns [`FoundName::Nothing`] if its directory does not exist yet.
-    fn look_later(&mut self, path: &Path) -> Result<FoundName, JobFilesError> {
+    fn check_later(&mut self, path: &Path) -> Result<FoundName, JobFilesError> {
         match self.door.look(path) {
             Err(Refusal::NoDirectory { .. }) => Ok(FoundName::Nothing),
             outcome => Ok(outcome?),
@@ -229,7 +229,7 @@ impl LaidOut {
             };
         }
         let changes = call == FileCall::Create;
-        if changes && matches!(self.look_later(path)?, FoundName::File { .. }) {
+        if changes && matches!(self.check_later(path)?, FoundName::File { .. }) {
             self.door.open(path, Create::Never)?;
         }
         Ok(())
@@ -253,7 +253,7 @@ impl LaidOut {
             path = self.paths.path(number);
             let asked = asked_bytes(files, number);
             let later = member.files.prepare.later;
-            let found = if later { self.look_later(&path)? } else { self.door.look(&path)? };
+            let found = if later { self.check_later(&path)? } else { self.door.look(&path)? };
             let length_bytes = match found {
                 FoundName::Device => self.device(&path, member, layout)?,
                 FoundName::Character => asked.unwrap_or_else(|| range_end(member, number)),
@@ -381,7 +381,7 @@ impl LaidOut {
                         true => MountedDevice::Allowed,
                         false => MountedDevice::Refused,
                     };
-                    Arc::new(layout.guard.open_said_device(path, mounted)?)
+                    Arc::new(layout.guard.open_typed_device(path, mounted)?)
                 }
             };
             let held = HeldDevice { path: path.to_owned(), device };

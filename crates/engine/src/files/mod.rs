@@ -65,7 +65,7 @@ impl JobTarget {
     /// Registers its files with the guard, which looks for the ones that this run marked.
     pub(crate) fn list_files(&self, guard: &Guard) {
         if self.kind == FileKind::Regular {
-            (0..self.paths.count()).for_each(|number| guard.look_later(self.paths.path(number)));
+            (0..self.paths.count()).for_each(|number| guard.check_later(self.paths.path(number)));
         }
     }
 

@@ -22,7 +22,7 @@ pub struct SocketOptions {
     /// Allows another socket to use the same port.
     pub shares_port: bool,
     /// Requests a large receive buffer, for datagrams that arrive while their receiver is busy.
-    pub much_room: bool,
+    pub large_receive_buffer: bool,
     /// Network interface to bind to (`SO_BINDTODEVICE`).
     pub device: Option<String>,
     /// Pacing rate of the kernel, bytes per second.
@@ -70,7 +70,7 @@ impl SocketOptions {
         if let Some(bytes) = self.window {
             number("the window", libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)?;
             number("the window", libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
-        } else if self.much_room {
+        } else if self.large_receive_buffer {
             // The largest size allowed; only root may exceed the limit.
             let _ = set_number(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, MUCH_ROOM);
             #[cfg(target_os = "linux")]

@@ -14,7 +14,7 @@ fn tcp_pair() -> (OwnedFd, OwnedFd) {
 }
 
 fn udp_pair() -> (OwnedFd, OwnedFd) {
-    let options = SocketOptions { much_room: true, ..SocketOptions::default() };
+    let options = SocketOptions { large_receive_buffer: true, ..SocketOptions::default() };
     let bind = |to| datagram_socket(to, Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))), &options).unwrap();
     let other: UdpSocket = bind(None);
     let one = bind(Some(other.local_addr().unwrap()));

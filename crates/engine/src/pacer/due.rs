@@ -62,7 +62,7 @@ pub(crate) trait Pacer {
 
     /// Returns `true` once, if the measurement restarts with the op that is due now. Called after each [`Due::Now`].
     #[inline(always)]
-    fn begins_anew(&mut self) -> bool {
+    fn restarts(&mut self) -> bool {
         false
     }
 

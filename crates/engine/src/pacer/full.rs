@@ -207,8 +207,8 @@ impl Pacer for FullPacer<'_> {
     }
 
     #[inline]
-    fn begins_anew(&mut self) -> bool {
-        self.search.as_mut().is_some_and(DepthSearch::begins_anew)
+    fn restarts(&mut self) -> bool {
+        self.search.as_mut().is_some_and(DepthSearch::restarts)
     }
 
     fn failure(&self) -> Option<PaceFailure> {

@@ -62,7 +62,7 @@ pub(super) struct DepthSearch<'a> {
     /// First slow op, kept only if a single slow op makes a depth fail.
     too_slow: Option<TooSlow>,
     /// Whether the last trial begins with the next op.
-    begins_anew: bool,
+    restarts: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,14 +113,14 @@ impl<'a> DepthSearch<'a> {
             ops: 0,
             slow: 0,
             too_slow: None,
-            begins_anew: false,
+            restarts: false,
         }
     }
 
     /// Returns `true` once, when the last trial has begun.
     #[inline]
-    pub(super) fn begins_anew(&mut self) -> bool {
-        std::mem::take(&mut self.begins_anew)
+    pub(super) fn restarts(&mut self) -> bool {
+        std::mem::take(&mut self.restarts)
     }
 
     pub(super) fn start(&mut self, at: Ticks) {
@@ -164,7 +164,7 @@ impl<'a> DepthSearch<'a> {
                 AfterDrain::Confirm => {
                     self.begin_window(Stage::Confirming, now);
                     // The measurement so far only served to find the depth.
-                    self.begins_anew = true;
+                    self.restarts = true;
                 }
             }
         }

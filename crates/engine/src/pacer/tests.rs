@@ -95,7 +95,7 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
         while flights.len() < depth && driven.ended.is_none() {
             match pacer.due(driven.now, PacedOp::of(&op)) {
                 Due::Now { .. } => {
-                    if pacer.begins_anew() {
+                    if pacer.restarts() {
                         assert!(flights.is_empty(), "no op of the search is in flight");
                         driven.began_anew = Some(driven.now);
                     }

@@ -432,11 +432,11 @@ impl Compiler {
             Step::Mkdir { .. } | Step::Rmdir { .. } if is_set => usual,
             step => step.file().map_or(Ok(usual), |file| self.pick(&file, at))?,
         };
-        let led_to = step.led_to().map_or(Ok(usual), |file| self.pick(&file, at))?;
+        let link_target = step.link_target().map_or(Ok(usual), |file| self.pick(&file, at))?;
         // An op on a link has the link's target first; an op on a file has the file itself first.
         Ok(match simple.call {
-            Call::Link | Call::Symlink if !is_set => self.call(simple, led_to, file),
-            _ => self.call(simple, file, led_to),
+            Call::Link | Call::Symlink if !is_set => self.call(simple, link_target, file),
+            _ => self.call(simple, file, link_target),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::backend::payload::median_ns;
 use crate::backend::region::Region;
-use crate::content::packets::{self, PacketOf};
+use crate::content::packets::{self, PacketId};
 use crate::content::trailers::Trailers;
 use crate::content::{Filler, Mismatch, Pool, Premade};
 use crate::rng::{Purpose, StreamId};
@@ -104,7 +104,7 @@ impl RecordMemory {
             }
             ProgramContent::Counted => HeldContent::Counted,
             ProgramContent::Packets(packets) => {
-                let of = PacketOf { worker: packets.worker, item: 0 };
+                let of = PacketId { worker: packets.worker, item: 0 };
                 packets::fill(*packets, of, &mut region.as_mut_slice()[..largest_bytes]);
                 HeldContent::Packets { packets: *packets, held: None }
             }
@@ -228,13 +228,13 @@ impl RecordMemory {
             }
             HeldContent::Filled(filler) => filler.fill(piece),
             HeldContent::Packets { packets, .. } => {
-                packets::fill(*packets, PacketOf { worker: packets.worker, item: offset }, piece);
+                packets::fill(*packets, PacketId { worker: packets.worker, item: offset }, piece);
             }
         }
     }
 
     /// Generates the packet that is written into an item, if the content is packets.
-    pub(super) fn fill_packet(&mut self, of: PacketOf, bytes: u64) {
+    pub(super) fn fill_packet(&mut self, of: PacketId, bytes: u64) {
         let RecordMemory { region, content: HeldContent::Packets { packets, held }, at, .. } = self else { return };
         let holds = Some((of.worker, bytes));
         if *held != holds {
@@ -252,7 +252,7 @@ impl RecordMemory {
     }
 
     /// Checks that the data read from an item is its packet.
-    pub(super) fn check_packet(&mut self, of: PacketOf, bytes: u64) -> Result<(), Box<Mismatch>> {
+    pub(super) fn check_packet(&mut self, of: PacketId, bytes: u64) -> Result<(), Box<Mismatch>> {
         let RecordMemory { region, content: HeldContent::Packets { packets, .. }, at, .. } = self else {
             return Ok(());
         };
@@ -314,7 +314,7 @@ impl HeldContent {
             (found != expected).then(|| Box::new(Mismatch::Word { at: offset + at as u64, expected, found }))
         };
         if let HeldContent::Packets { packets, .. } = self {
-            return packets::check(*packets, PacketOf { worker: packets.worker, item: offset }, read, offset);
+            return packets::check(*packets, PacketId { worker: packets.worker, item: offset }, read, offset);
         }
         if let HeldContent::Trailers(trailers) = self {
             return trailers.check(offset, read);
@@ -374,7 +374,7 @@ mod tests {
         let content = ProgramContent::Packets(packets);
         let stream = StreamId { seed: 1, phase: 0, worker: 0 };
         let mut memory = RecordMemory::new(ProgramMemory::default(), &content, 64, stream).unwrap();
-        let of = PacketOf { worker: 0, item: 0 };
+        let of = PacketId { worker: 0, item: 0 };
         memory.fill_packet(of, 64);
         let written = memory.piece(64).to_vec();
         memory.forget_packet();

@@ -90,7 +90,7 @@ impl ScratchFiles {
         }
         for number in (0..self.count()).filter(|&number| !self.table.allowed.contains(&(number as u32))) {
             match self.table.marks {
-                Some(_) => guard.look_later(self.path(number)),
+                Some(_) => guard.check_later(self.path(number)),
                 None => guard.register_later(self.path(number), self.table.lent.contains(&(number as u32))),
             }
         }

@@ -263,13 +263,13 @@ impl ProgramSource {
     }
 
     /// Comes to the wall of an omitted transfer if others wait there.
-    fn keep_appointment_at_wall(&mut self, number: u32) {
+    fn join_others_at_wall(&mut self, number: u32) {
         let waits = |plan: &TransferPlan| matches!(plan.wall(), Some(Wall::After(_)));
         if self.keeps_appointments
             && self.program.transfers.get(number as usize).is_some_and(waits)
             && let Some(meeting) = &self.walls.meeting
         {
-            meeting.keep_appointment_at_wall();
+            meeting.join_others_at_wall();
         }
     }
 
@@ -369,7 +369,7 @@ impl ProgramSource {
             | Instruction::Postmark => return StepResult::Nothing,
             Instruction::Meet => {
                 match self.walls.meeting.as_mut() {
-                    Some(meeting) if self.keeps_appointments => meeting.keep_appointment_at_step(),
+                    Some(meeting) if self.keeps_appointments => meeting.join_others_at_step(),
                     Some(meeting) if self.transfers => meeting.meet_at_step(),
                     _ => {}
                 }
@@ -483,7 +483,7 @@ impl Source for ProgramSource {
                 Some(&Instruction::TransferToWall(number)) if self.transfers => Some(self.next_before_wall(number)),
                 Some(&Instruction::Trees(number)) if self.transfers => Some(self.next_of_trees(number)),
                 Some(&Instruction::TransferToWall(number)) => {
-                    self.keep_appointment_at_wall(number);
+                    self.join_others_at_wall(number);
                     Some(None)
                 }
                 Some(Instruction::Trees(_)) => Some(None),

@@ -474,7 +474,7 @@ impl NamedWorker {
         }
         // Unmeasured I/O must not be counted as measured, so wait for the coordinator's observation first.
         if self.program.changes_in_clock() && (ended == Ended::Stopped || !self.program.after.is_empty()) {
-            barrier.await_look();
+            barrier.await_snapshot();
         }
         if ended == Ended::Stopped && self.mpi_io.is_none() {
             if self.program.rest == Rest::Calls {

@@ -80,7 +80,7 @@ fn a_restart_resets_the_records() {
     recorder.record_parts(OpKind::Read, 500, 999_500);
     recorder.count_error();
     let search = cells.read();
-    recorder.begin_anew();
+    recorder.restart();
     assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "errors are reported anyway");
     recorder.record(OpKind::Read, 512, 77);
     let reading = &cells.read()[0];

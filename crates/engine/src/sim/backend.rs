@@ -74,7 +74,7 @@ impl SimQueue {
     }
 
     /// Collects the ops that are complete by now.
-    fn take_back(&mut self) {
+    fn restore_own_files(&mut self) {
         let now_ns = now_ns();
         while let Some(&Reverse(Pending { done_ns, slot, .. })) = self.pending.peek()
             && done_ns <= now_ns
@@ -102,7 +102,7 @@ impl QueuedBackend for SimQueue {
             Wait::Timeout(ns) => (1, now_ns().saturating_add(ns)),
         };
         loop {
-            self.take_back();
+            self.restore_own_files();
             let next_ns = self.pending.peek().map_or(give_up_ns, |Reverse(next)| next.done_ns.min(give_up_ns));
             if self.done.len() >= wanted || next_ns == NEVER_NS || now_ns() >= give_up_ns {
                 return Ok(());

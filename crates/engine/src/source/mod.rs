@@ -43,7 +43,7 @@ pub trait Source {
 
     /// Restarts the limit of ops, at the end of the worker's ramp or of a search; bytes to move include those of the
     /// ramp. The current op was yielded before but starts afterwards, so it counts toward the new limit.
-    fn begins_anew(&mut self, _at_hand: Option<&Self::Op>) {}
+    fn restarts(&mut self, _at_hand: Option<&Self::Op>) {}
 
     /// Returns ops that count as done although they were not made, by kind. Called once, at the end.
     fn dry(&self) -> Vec<(OpKind, Moved)> {

@@ -83,7 +83,7 @@ impl From<PrepareError> for OthersError {
 impl OpenTargets {
     /// Replaces the targets of a read-only phase with those of another process, if there is one. A target that cannot
     /// be opened keeps the own files, and `fallbacks` names it.
-    pub(crate) fn take_others(
+    pub(crate) fn use_others_files(
         &mut self,
         phase: &Phase,
         surroundings: &TargetContext<'_>,
@@ -118,7 +118,7 @@ impl OpenTargets {
     }
 
     /// Restores the process's own files.
-    pub(crate) fn take_back(&mut self, aside: Aside) {
+    pub(crate) fn restore_own_files(&mut self, aside: Aside) {
         self.targets.extend(aside.0);
     }
 

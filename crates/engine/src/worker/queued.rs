@@ -225,8 +225,8 @@ where
                     break;
                 }
             };
-            if pacer.begins_anew() {
-                context.begin_anew(source, &op, now);
+            if pacer.restarts() {
+                context.restart(source, &op, now);
             }
             flying.free -= 1;
             let slot = flying.slots[flying.free];
@@ -307,7 +307,7 @@ where
             tally.completed(taken);
         }
     };
-    Ok(pacer.failure().map_or(ended, |failure| context.paced_out(&failure)))
+    Ok(pacer.failure().map_or(ended, |failure| context.pacer_failed(&failure)))
 }
 
 /// Parameters for taking completions.

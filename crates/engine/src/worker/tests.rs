@@ -24,7 +24,7 @@ impl<I: Iterator<Item = BlockOp>> Source for FixedOps<I> {
         self.ops.next()
     }
 
-    fn begins_anew(&mut self, _at_hand: Option<&BlockOp>) {
+    fn restarts(&mut self, _at_hand: Option<&BlockOp>) {
         self.ramps_ended += 1;
     }
 }

@@ -45,7 +45,7 @@ impl MpiIo for Library {
         Ok(())
     }
 
-    fn of_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError> {
+    fn broadcast_first(&self, ranks: u32, says: bool) -> Result<bool, MpiIoError> {
         self.note(&format!("first{ranks}"));
         Ok(says)
     }

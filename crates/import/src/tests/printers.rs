@@ -8,7 +8,7 @@ use plumb_tools_classic::postmark;
 #[test]
 fn elbencho() {
     use elbencho::lower::{Geometry, PathType, PhaseKind};
-    use elbencho::print::{Both, PhaseReport, SeenBeside, WorkDone, csv, json};
+    use elbencho::print::{Both, PhaseContext, PhaseReport, WorkDone, csv, json};
     let words: Vec<String> = "-w -t 2 -n 2 -N 50 -s 1m -b 64k --label night d".split(' ').map(str::to_owned).collect();
     let settings =
         elbencho::read(&words, &mut |_| Err(plumb_tools::FileError::NotPublished { path: String::new() })).unwrap();
@@ -20,7 +20,7 @@ fn elbencho() {
         unaligned: false,
         tree: None,
     };
-    let seen = SeenBeside {
+    let seen = PhaseContext {
         date: "2026-11-20T18:59:43.022+0100".to_owned(),
         id: "a".to_owned(),
         cpu: Both { first: 0, last: 5 },

@@ -68,22 +68,22 @@ impl DeviceCounters {
     }
 }
 
-/// Variable that names a run's directory for [`RunLooks`].
+/// Variable that names a run's directory for [`DeviceReadings`].
 pub(super) const LOOKS_VARIABLE: &str = "PLUMB_DEVICE_LOOKS";
 
 /// Counter readings that a run takes itself, directly before and after its work. They exclude laying
 /// out and removing its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunLooks(PathBuf);
+pub struct DeviceReadings(PathBuf);
 
-impl RunLooks {
+impl DeviceReadings {
     /// Returns the readings to take if an agent asked this process for them.
-    pub fn asked() -> Option<RunLooks> {
-        std::env::var_os(LOOKS_VARIABLE).filter(|dir| !dir.is_empty()).map(|dir| RunLooks(PathBuf::from(dir)))
+    pub fn asked() -> Option<DeviceReadings> {
+        std::env::var_os(LOOKS_VARIABLE).filter(|dir| !dir.is_empty()).map(|dir| DeviceReadings(PathBuf::from(dir)))
     }
 
-    pub(super) fn of(directory: &Path) -> RunLooks {
-        RunLooks(directory.to_owned())
+    pub(super) fn of(directory: &Path) -> DeviceReadings {
+        DeviceReadings(directory.to_owned())
     }
 
     /// Takes the reading before the work. Only the first call in a process counts: a tool with
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn counters_of_a_run_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
-        let looks = RunLooks::of(dir.path());
+        let looks = DeviceReadings::of(dir.path());
         assert_eq!((looks.taken_before(), looks.taken_after()), (None, None));
         let look = |written_bytes| {
             DeviceCounters(

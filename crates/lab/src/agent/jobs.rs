@@ -1,7 +1,7 @@
 //! One run: a child process of Plumb's own executable, as a user would start it by hand, and its results.
 
 use super::AgentSettings;
-use super::device_counters::{DeviceCounters, DeviceRoles, LOOKS_VARIABLE, RunLooks};
+use super::device_counters::{DeviceCounters, DeviceReadings, DeviceRoles, LOOKS_VARIABLE};
 use super::expand::expand;
 use crate::claim::DirectoryClaim;
 use crate::error::failed;
@@ -120,7 +120,7 @@ impl RunSurroundings<'_> {
             HostWork::Native { .. } | HostWork::Dialect { .. } => None,
         };
         // The run knows best when its work began and ended.
-        let looks = RunLooks::of(files.dir.path());
+        let looks = DeviceReadings::of(files.dir.path());
         let looks = (looks.taken_before().or(before), looks.taken_after().or(after));
         let devices = match looks {
             (Some(before), Some(after)) => after.since(&before, &DeviceRoles::new(self.made, self.disks)),

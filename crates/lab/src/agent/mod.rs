@@ -12,7 +12,7 @@ mod serve;
 mod settings;
 
 pub use build::Agent;
-pub use device_counters::{CountersError, DeviceCounters, RunLooks};
+pub use device_counters::{CountersError, DeviceCounters, DeviceReadings};
 #[cfg(target_os = "linux")]
 pub use init::run_as_init;
 pub use serve::serve;

@@ -102,7 +102,7 @@ impl Drop for FarLife {
 ///
 /// # Errors
 /// Returns an error if the machine cannot be reached or the copied program does not run there.
-pub fn start_far(to: &str, words: &str, surroundings: &Surroundings) -> Result<FarProgram, HostError> {
+pub fn start_remote(to: &str, words: &str, surroundings: &Surroundings) -> Result<FarProgram, HostError> {
     let spec = SshSpec { to: to.to_owned(), boot: None, kernel: None, agent: None };
     let (connection, reader, writer) = bring_program(&spec, words, surroundings)?;
     Ok(FarProgram { reader, writer, life: FarLife { connection } })

@@ -22,4 +22,4 @@ pub(crate) use root::ROOT_SERIAL;
 pub(crate) use root::ROOT_VARIABLE;
 pub(crate) use spec::PORT_NAME;
 pub use spec::{Accel, DISK_SERIAL, VmSpec};
-pub use unbooted::{VmOutlook, outlook};
+pub use unbooted::{VmCheck, outlook};

@@ -20,7 +20,7 @@ const OWN_DIRECTORIES: [&str; 6] = ["/dev/shm", "/mnt", "/root", "/run", "/tmp",
 
 /// Result of checking a virtual machine before it boots.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VmOutlook {
+pub struct VmCheck {
     /// Description of what would boot: `Linux 6.1.0-56-amd64 under KVM`.
     pub what: String,
     /// The problems that were found.
@@ -28,7 +28,7 @@ pub struct VmOutlook {
 }
 
 /// Checks a machine and the systems to build in it. `of` returns these systems for a given memory size in bytes.
-pub fn outlook(spec: &VmSpec, surroundings: &Surroundings, of: impl FnOnce(u64) -> Inspection) -> VmOutlook {
+pub fn outlook(spec: &VmSpec, surroundings: &Surroundings, of: impl FnOnce(u64) -> Inspection) -> VmCheck {
     let mut objections = Vec::new();
     let mut object = |kind, text: String| objections.push(Objection::new(kind, text));
     let wrong = ObjectionKind::Wrong;
@@ -80,7 +80,7 @@ pub fn outlook(spec: &VmSpec, surroundings: &Surroundings, of: impl FnOnce(u64) 
     };
     let ground = UnbootedMachine { tools, tree, release: release.unwrap_or_default(), disks, ram_bytes };
     objections.extend(preflight::of_builds(&of(ram_bytes).builds, &ground));
-    VmOutlook { what, objections }
+    VmCheck { what, objections }
 }
 
 fn modules_of(kernel: &kernel::Kernel) -> Result<ModuleTree, VmError> {

@@ -27,7 +27,7 @@ use crate::style::{Ink, Style};
 use plumb_result::Utilisation;
 use plumb_result::assertion::{Asserted, Steadiness};
 use plumb_result::medians::Spread;
-use plumb_result::{Finding, RunResult, RunVerdict, VerdictWords};
+use plumb_result::{Finding, RunResult, RunVerdict, VerdictEvidence};
 
 /// Whether a result can be shown again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +123,7 @@ pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageO
 
 /// Returns the verdict as a sentence, with the names of the table's rows.
 pub(crate) fn verdict(result: &RunResult) -> String {
-    let words = VerdictWords {
+    let words = VerdictEvidence {
         verdict: result.verdict,
         checks: &result.checks,
         under_load: result.under_load.as_deref(),

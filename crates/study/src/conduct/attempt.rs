@@ -63,7 +63,7 @@ impl Conductor<'_, '_> {
             self.costs.taken_down(plot, seconds);
             // Report the first error.
             if attempt.is_ok() {
-                self.store.took_down_study_plot(&self.study.id, plot, seconds)?;
+                self.store.record_take_down(&self.study.id, plot, seconds)?;
             }
         }
         attempt
@@ -107,7 +107,7 @@ impl Conductor<'_, '_> {
         self.standing = Some(plot);
         let stored = plumb_document::json::to_string(&record)
             .map_err(|source| StoreError::Json { what: "the record of a build", source })
-            .and_then(|record| self.store.built_study_plot(&self.study.id, plot, built_s, &record));
+            .and_then(|record| self.store.record_build(&self.study.id, plot, built_s, &record));
         let attempt = stored.and_then(|()| self.runs(plot, build, host.as_mut()));
         self.last_run_ended = Instant::now();
         // Also after a store error, so that nothing is left behind.

@@ -279,7 +279,7 @@ impl BonnieSettings {
     }
 
     fn fill_in(&mut self) {
-        if self.machine.ram_mib != 0 && !self.says('s') {
+        if self.machine.ram_mib != 0 && !self.has('s') {
             self.large.size_mib = self.large.size_mib.max(self.machine.ram_mib.saturating_mul(2));
             if self.large.size_mib % 1024 > 512 {
                 self.large.size_mib += 1024 - self.large.size_mib % 1024;
@@ -357,7 +357,7 @@ impl BonnieSettings {
     }
 
     /// Whether an option was given.
-    pub fn says(&self, letter: char) -> bool {
+    pub fn has(&self, letter: char) -> bool {
         self.letters.contains(&letter)
     }
 

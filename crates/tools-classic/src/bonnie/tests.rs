@@ -36,7 +36,7 @@ fn the_tests_of_settings_are_the_phases() {
         let phases: Vec<Option<Test>> = workload.phase.iter().map(|phase| Test::of_phase(&phase.name)).collect();
         let tests: Vec<Option<Test>> = settings.tests().into_iter().map(Some).collect();
         assert_eq!(phases, tests, "{words}");
-        assert!(settings.says('n') && settings.says('s') && !settings.says('x'));
+        assert!(settings.has('n') && settings.has('s') && !settings.has('x'));
     }
 }
 

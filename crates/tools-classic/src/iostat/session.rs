@@ -3,7 +3,7 @@
 use super::print::{self, FrameEnvironment};
 pub(crate) use super::report::{CpuShares, Report};
 use super::{DeviceNames, IostatSettings, TableLayout};
-use plumb_result::blocks::{CpuTicks, MachineLook};
+use plumb_result::blocks::{CpuTicks, MachineReading};
 
 /// The reports of one command line, in order.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Session {
     }
 
     /// Returns the report since the last sample, or since boot; empty if it is omitted.
-    pub fn report(&mut self, sample: &MachineLook, time: String, names: &mut dyn DeviceNames) -> String {
+    pub fn report(&mut self, sample: &MachineReading, time: String, names: &mut dyn DeviceNames) -> String {
         let report = self.measure(sample, time, names);
         if self.skip {
             return String::new();
@@ -39,7 +39,7 @@ impl Session {
         print::report(&report, &self.settings, &self.environment)
     }
 
-    fn measure(&mut self, sample: &MachineLook, time: String, names: &mut dyn DeviceNames) -> Report {
+    fn measure(&mut self, sample: &MachineReading, time: String, names: &mut dyn DeviceNames) -> Report {
         self.settings.list.add_sample(&sample.devices, self.settings.which);
         let cpu = shares(&sample.cpu, &self.cpu);
         let interval_cs = sample.uptime_cs.saturating_sub(self.uptime_cs).max(1);

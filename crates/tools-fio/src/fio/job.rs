@@ -121,13 +121,13 @@ impl FioJob {
     }
 
     /// Returns all options of the job in order: those of global sections, then its own.
-    pub fn all_said(&self) -> impl DoubleEndedIterator<Item = &InputOption> {
+    pub fn given_options(&self) -> impl DoubleEndedIterator<Item = &InputOption> {
         self.section.from_global.iter().chain(&self.section.options)
     }
 
     /// Returns `true` if a global section or the job itself gives the option.
     pub fn is_given<S: Setter>(&self, row: &Row<S>) -> bool {
-        self.all_said().any(|given| row.is(given.option))
+        self.given_options().any(|given| row.is(given.option))
     }
 }
 

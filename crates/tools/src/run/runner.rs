@@ -150,10 +150,10 @@ fn end(cut: Cut, bench: Option<Bench>, mut verdicts: Verdicts) -> Result<End, St
         Cut::Over(end) => Ok(verdicts.end(end)),
         Cut::Stopped(stopped) => Err(stopped),
         Cut::Signal(signal) => {
-            // Close the store first: `die_by` does not return.
+            // Close the store first: `kill_self` does not return.
             drop(bench);
             plumb_cli::ranks::dismiss(End::Interrupted.number());
-            signals::die_by(signal)
+            signals::kill_self(signal)
         }
     }
 }

@@ -94,7 +94,7 @@ impl<'a> Document<'a> {
             };
             merge::merge_base(tree.get_mut(), base);
         }
-        former::bring_up_table(tree.get_mut());
+        former::upgrade_table(tree.get_mut());
         Ok(tree)
     }
 

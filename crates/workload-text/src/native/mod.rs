@@ -39,9 +39,9 @@ pub fn parse(source_name: &str, text: &str) -> Result<Workload, NativeError> {
 pub fn parse_with(source_name: &str, text: &str, overrides: &[Override]) -> Result<Workload, NativeError> {
     let document = Document::new(source_name, text, overrides);
     let mut tree = toml::parse(document.text()).map_err(|error| document.syntax_error(&error))?;
-    former::bring_up_table(tree.get_mut());
+    former::upgrade_table(tree.get_mut());
     overrides::apply(&document, &mut tree)?;
-    former::bring_up_table(tree.get_mut());
+    former::upgrade_table(tree.get_mut());
     let workload: Workload = document.read_tree(&tree)?;
     let problems = validate(&workload);
     if problems.is_empty() { Ok(workload) } else { Err(document.problems(&tree, problems)) }

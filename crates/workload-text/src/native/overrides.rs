@@ -159,7 +159,7 @@ impl Document<'_> {
             put(tree.get_mut(), &placed.given.path, value_of(self, placed), &key_span)
                 .map_err(|refusal| self.bad_override(placed, refusal.message, refusal.help))?;
         }
-        former::bring_up_table(tree.get_mut());
+        former::upgrade_table(tree.get_mut());
         Ok(())
     }
 }

@@ -295,7 +295,7 @@ impl Step {
     }
 
     /// Returns the file that a link points to.
-    pub fn led_to(&self) -> Option<Pick> {
+    pub fn link_target(&self) -> Option<Pick> {
         match self {
             Step::OfFile(step) if !step.listed => step.to.map(Pick::Nth),
             Step::Link { to, .. } | Step::Symlink { to, .. } => *to,

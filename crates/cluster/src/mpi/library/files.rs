@@ -190,7 +190,7 @@ impl FileLibrary {
     }
 
     /// Broadcasts the value of the communicator's first process. Each of its processes calls this.
-    pub(in crate::mpi) fn of_first(&self, by: Communicator, value: bool) -> Result<bool, FileCallError> {
+    pub(in crate::mpi) fn broadcast_first(&self, by: Communicator, value: bool) -> Result<bool, FileCallError> {
         let mut byte = u8::from(value);
         let code = (self.functions.broadcast)((&raw mut byte).cast(), 1, self.abi.byte, 0, by.0);
         self.checked("MPI_Bcast", code).map(|()| byte != 0)

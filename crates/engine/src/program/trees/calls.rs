@@ -3,7 +3,7 @@
 use super::paths::{TreeFiles, TreePaths};
 use crate::backend::region::Region;
 use crate::backend::{Completion, Errno};
-use crate::content::packets::PacketOf;
+use crate::content::packets::PacketId;
 use crate::program::content::RecordMemory;
 use crate::program::descriptor::{close, errno, read_up_to, write_whole};
 use crate::program::op::CallOp;
@@ -63,7 +63,7 @@ impl TreeCalls {
     }
 
     /// Returns the owner and number of the item that an op's packet is for.
-    pub(in crate::program) fn packet_of(&self, op: &CallOp) -> PacketOf {
+    pub(in crate::program) fn packet_of(&self, op: &CallOp) -> PacketId {
         let name = self.paths.name(op.file);
         let item = match name.entry {
             // Counted across an owner's roots.
@@ -73,7 +73,7 @@ impl TreeCalls {
             TreeEntry::Item(_, item) => item,
             _ => 0,
         };
-        PacketOf { worker: name.owner, item }
+        PacketId { worker: name.owner, item }
     }
 
     /// Makes the calls for the entry whose path was written. `memory` holds the data to

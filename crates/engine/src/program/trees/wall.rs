@@ -103,15 +103,15 @@ impl WallMeeting {
 
     /// Comes to the wall although the worker has ended, because workers of other processes wait for it. This worker is
     /// the only one in its process.
-    pub(in crate::program) fn keep_appointment_at_wall(&self) {
-        self.memory.control.worker(self.worker).keep_appointment_at_wall(self.memory.others.as_deref());
+    pub(in crate::program) fn join_others_at_wall(&self) {
+        self.memory.control.worker(self.worker).join_others_at_wall(self.memory.others.as_deref());
     }
 
-    /// Like [`keep_appointment_at_wall`](Self::keep_appointment_at_wall), for a `meet` step.
-    pub(in crate::program) fn keep_appointment_at_step(&mut self) {
+    /// Like [`join_others_at_wall`](Self::join_others_at_wall), for a `meet` step.
+    pub(in crate::program) fn join_others_at_step(&mut self) {
         self.meetings += 1;
         let others = self.memory.others.as_deref();
-        self.memory.control.worker(self.worker).keep_appointment_at_step(self.meetings, others);
+        self.memory.control.worker(self.worker).join_others_at_step(self.meetings, others);
     }
 
     /// Waits like [`meet_at_step`](Self::meet_at_step), and returns the highest count of all workers.
@@ -154,12 +154,12 @@ pub(in crate::program) fn check_wall_in_step(
     let Some(meeting) = meeting else { return AtWall::Until(all) };
     // At least one item is done before the wall.
     let is_due = has_ended || meeting.is_due(time_ns);
-    if done == 0 || (done < all && !in_step.mpi_io.of_first(in_step.ranks, is_due).unwrap_or(true)) {
+    if done == 0 || (done < all && !in_step.mpi_io.broadcast_first(in_step.ranks, is_due).unwrap_or(true)) {
         return AtWall::GoOn;
     }
     match (meets, has_ended) {
         (true, false) => _ = meeting.meet(done),
-        (true, true) => meeting.keep_appointment_at_wall(),
+        (true, true) => meeting.join_others_at_wall(),
         (false, _) => {}
     }
     mark.set(done);

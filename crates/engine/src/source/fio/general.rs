@@ -580,7 +580,7 @@ impl Source for General {
         }
     }
 
-    fn begins_anew(&mut self, at_hand: Option<&BlockOp>) {
+    fn restarts(&mut self, at_hand: Option<&BlockOp>) {
         let counts = match (self.stage, &self.verify_tracking) {
             // The machine's own counts are those at the start of the redraw.
             (Stage::Redraw { .. }, VerifyTracking::Draws(end)) => &end.counts,

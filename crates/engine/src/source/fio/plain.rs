@@ -110,7 +110,7 @@ impl Loops {
     }
 
     /// Restarts the limit of ops within a loop that has `left` ops left. Returns the new number of ops left.
-    fn begin_anew(&mut self, left: u64, at_hand: u64) -> u64 {
+    fn restart(&mut self, left: u64, at_hand: u64) -> u64 {
         if self.first || self.enough_ops == u64::MAX {
             return left;
         }
@@ -162,9 +162,9 @@ impl<P: Places> Source for Plain<P> {
         Some(BlockOp::load(self.kind, 0, self.start + place, self.size))
     }
 
-    fn begins_anew(&mut self, at_hand: Option<&BlockOp>) {
+    fn restarts(&mut self, at_hand: Option<&BlockOp>) {
         let counts = at_hand.is_some_and(|op| op.kind == self.kind);
-        self.left = self.loops.begin_anew(self.left, u64::from(counts));
+        self.left = self.loops.restart(self.left, u64::from(counts));
     }
 }
 

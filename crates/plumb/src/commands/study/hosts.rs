@@ -10,7 +10,7 @@ use plumb_lab::preflight::{Inspection, Objection, ObjectionKind, PlannedWork, Wo
 use plumb_lab::protocol::{HostFacts, LedHosts, RunAnswer, RunJob};
 use plumb_lab::ssh::SshSpec;
 use plumb_lab::step::{MadeNames, Safety, Step};
-use plumb_lab::vm::{VmOutlook, outlook};
+use plumb_lab::vm::{VmCheck, outlook};
 use plumb_lab::{Host, HostError, LineError, Local, Ssh, Surroundings, Vm};
 use plumb_study::conduct::{COMMAND_LIMIT, Hosts};
 use plumb_study::plan::HostPlan;
@@ -79,7 +79,7 @@ impl Hosts for LabHosts {
     ) -> Result<Inspected, HostError> {
         match host {
             HostPlan::Vm(spec) => {
-                let VmOutlook { what, objections } = outlook(spec, &self.surroundings, of);
+                let VmCheck { what, objections } = outlook(spec, &self.surroundings, of);
                 return Ok(Inspected { what, objections, unchecked: Vec::new() });
             }
             HostPlan::Ssh { destination, boot: Some(_), .. } => {

@@ -1,7 +1,7 @@
 //! Selection of the watched devices.
 
 use plumb_cli::exit::Stopped;
-use plumb_result::blocks::{BlockDevice, BlockExtent, MachineLook};
+use plumb_result::blocks::{BlockDevice, BlockExtent, MachineReading};
 use std::path::Path;
 
 pub(super) enum DeviceChoice {
@@ -12,7 +12,7 @@ pub(super) enum DeviceChoice {
 
 impl DeviceChoice {
     /// Resolves the words of the command line: names, device files, or paths, which select the devices below them.
-    pub(super) fn new(words: &[String], machine: &MachineLook) -> Result<DeviceChoice, Stopped> {
+    pub(super) fn new(words: &[String], machine: &MachineReading) -> Result<DeviceChoice, Stopped> {
         if words.is_empty() {
             return Ok(DeviceChoice::Used);
         }
@@ -32,7 +32,7 @@ impl DeviceChoice {
     }
 }
 
-fn resolve(word: &str, machine: &MachineLook) -> Result<Vec<String>, Stopped> {
+fn resolve(word: &str, machine: &MachineReading) -> Result<Vec<String>, Stopped> {
     let known = |name: &str| machine.devices.iter().any(|device| device.name == name);
     let short = word.strip_prefix("/dev/").unwrap_or(word);
     if known(short) {

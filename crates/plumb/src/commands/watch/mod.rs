@@ -14,7 +14,7 @@ use plumb_engine::signals::{self, Slept, StopFlag};
 use plumb_probe::blocks::BlockWatch;
 use plumb_probe::others::IoWatch;
 use plumb_report::watch::{plain, plain_opening};
-use plumb_result::blocks::{BlockStat, MachineLook};
+use plumb_result::blocks::{BlockStat, MachineReading};
 use plumb_result::watch::{CpuUse, DeviceUse, ProcessRate, WATCH_SCHEMA, Watched};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -106,7 +106,7 @@ struct Watcher {
     choice: DeviceChoice,
     blocks: BlockWatch,
     processes: IoWatch,
-    last: MachineLook,
+    last: MachineReading,
 }
 
 impl Watcher {

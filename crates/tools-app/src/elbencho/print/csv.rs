@@ -16,7 +16,7 @@ struct Column {
 }
 
 pub fn labels(settings: &ElbenchoSettings, geometry: &Geometry) -> String {
-    let nothing = PhaseReport::timed(crate::elbencho::lower::PhaseKind::Sync, super::SeenBeside::default(), 0);
+    let nothing = PhaseReport::timed(crate::elbencho::lower::PhaseKind::Sync, super::PhaseContext::default(), 0);
     let labels: Vec<String> =
         columns(&nothing, settings, geometry, &[]).into_iter().map(|column| column.label).collect();
     labels.join(",") + "\n"

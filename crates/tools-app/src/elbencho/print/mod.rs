@@ -13,7 +13,7 @@ pub mod table;
 
 pub use format::elapsed;
 pub use latency::PhaseLatencies;
-pub use report::{Both, EntryCounts, EntryOp, PhaseReport, Processors, SeenBeside, ServiceDone, WorkDone, report};
+pub use report::{Both, EntryCounts, EntryOp, PhaseContext, PhaseReport, Processors, ServiceDone, WorkDone, report};
 pub use services::of_services;
 
 #[cfg(test)]

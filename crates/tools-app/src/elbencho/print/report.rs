@@ -42,7 +42,7 @@ pub type Processors = Both<u32>;
 
 /// Facts about a phase that are not part of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SeenBeside {
+pub struct PhaseContext {
     /// Local time at the start of the phase: `2026-11-20T18:59:43.011+0000`.
     pub date: String,
     pub id: String,
@@ -56,7 +56,7 @@ pub struct PhaseReport {
     /// Name that elbencho prints.
     pub name: String,
     /// Facts that are not part of the measurement.
-    pub seen: SeenBeside,
+    pub seen: PhaseContext,
     /// Elapsed time, µs.
     pub elapsed_us: Both<u64>,
     /// Elapsed time of each thread, milliseconds.
@@ -167,7 +167,7 @@ pub fn report(
     phase: &LoweredPhase,
     measured: &PhaseMeasurement,
     entries: &EntryCounts,
-    seen: SeenBeside,
+    seen: PhaseContext,
 ) -> PhaseReport {
     let ends = measured.workers.iter().map(|worker| worker.started_ns.saturating_add(worker.wall_ns));
     let last_ns = ends.clone().max().unwrap_or(measured.wall_ns);
@@ -221,7 +221,7 @@ pub fn report(
 
 impl PhaseReport {
     /// Returns the report of a phase with only a time, such as elbencho's sync between phases.
-    pub fn timed(kind: PhaseKind, seen: SeenBeside, us: u64) -> PhaseReport {
+    pub fn timed(kind: PhaseKind, seen: PhaseContext, us: u64) -> PhaseReport {
         PhaseReport {
             kind,
             name: kind.name().to_owned(),

@@ -6,7 +6,7 @@
 //! worked until then.
 
 use super::latency::PhaseLatencies;
-use super::report::{Both, PhaseReport, SeenBeside, ServiceDone, WorkDone};
+use super::report::{Both, PhaseContext, PhaseReport, ServiceDone, WorkDone};
 use crate::elbencho::lower::LoweredPhase;
 
 impl PhaseReport {
@@ -36,7 +36,7 @@ impl PhaseReport {
         let mixed = Both { first: work()?, last: work()? };
         let (entries, entries_mixed) = (PhaseLatencies::read(all)?, PhaseLatencies::read(all)?);
         let (ios, ios_mixed) = (PhaseLatencies::read(all)?, PhaseLatencies::read(all)?);
-        let (kind, name, seen) = (phase.kind, phase.name.clone(), SeenBeside { cpu, ..SeenBeside::default() });
+        let (kind, name, seen) = (phase.kind, phase.name.clone(), PhaseContext { cpu, ..PhaseContext::default() });
         let (each_ms, services) = (numbers.collect(), Vec::new());
         Some(PhaseReport {
             kind,
@@ -57,7 +57,7 @@ impl PhaseReport {
 
 /// Merges the named reports of services; `None` if there are none. Reports without any working thread are ignored,
 /// and so are their times.
-pub fn of_services(reports: &[(String, PhaseReport)], seen: SeenBeside) -> Option<PhaseReport> {
+pub fn of_services(reports: &[(String, PhaseReport)], seen: PhaseContext) -> Option<PhaseReport> {
     let (_, first) = reports.first()?;
     let mut all = PhaseReport::timed(first.kind, seen, 0);
     all.name.clone_from(&first.name);
@@ -111,7 +111,7 @@ mod tests {
 
     fn of(first_us: u64, last_us: u64, first: u64, last: u64) -> PhaseReport {
         let work = |count: u64| WorkDone { entries: count, ios: 4 * count, bytes: count << 20 };
-        let mut report = PhaseReport::timed(PhaseKind::Read, SeenBeside::default(), 0);
+        let mut report = PhaseReport::timed(PhaseKind::Read, PhaseContext::default(), 0);
         report.elapsed_us = Both { first: first_us, last: last_us };
         report.each_ms = vec![first_us / 1000, last_us / 1000];
         report.done = Both { first: work(first), last: work(last) };
@@ -124,7 +124,7 @@ mod tests {
     fn merged(reports: &[PhaseReport]) -> PhaseReport {
         let named: Vec<_> =
             reports.iter().zip(["a:1", "b:2", "c:3"]).map(|(r, name)| (name.to_owned(), r.clone())).collect();
-        of_services(&named, SeenBeside::default()).unwrap()
+        of_services(&named, PhaseContext::default()).unwrap()
     }
 
     // Protects the table over hosts: totals at the last end; at the first end of all, estimates for the slower
@@ -170,7 +170,7 @@ mod tests {
             let phase = phase(PhaseKind::Read);
             if let Some(report) = PhaseReport::from_numbers(&phase, &numbers) {
                 let both = [("a".to_owned(), report.clone()), ("b".to_owned(), report)];
-                let all = of_services(&both, SeenBeside::default()).unwrap();
+                let all = of_services(&both, PhaseContext::default()).unwrap();
                 prop_assert_eq!(all.services.len(), 2);
             }
         }

@@ -2,7 +2,7 @@
 //! measured are inputs.
 
 use super::live::{LiveMoment, LiveSide, LiveThread};
-use super::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, WorkDone, csv, json, live, ops, report, table};
+use super::{Both, EntryCounts, EntryOp, PhaseContext, PhaseReport, WorkDone, csv, json, live, ops, report, table};
 use crate::elbencho::lower::{Geometry, LoweredPhase, PathType, PhaseKind};
 use crate::elbencho::{ElbenchoSettings, read};
 use plumb_result::measurement::Moved;
@@ -64,8 +64,8 @@ fn read_phase() -> PhaseMeasurement {
     }
 }
 
-fn seen() -> SeenBeside {
-    SeenBeside {
+fn seen() -> PhaseContext {
+    PhaseContext {
         date: "2026-11-20T18:59:43.022+0000".to_owned(),
         id: "a23df162".to_owned(),
         cpu: Both { first: 0, last: 5 },

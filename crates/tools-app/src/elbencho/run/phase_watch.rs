@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use plumb_engine::LoggedOp;
 use plumb_result::PhaseMeasurement;
 use plumb_tools_app::elbencho::lower::LoweredPhase;
-use plumb_tools_app::elbencho::print::{Both, EntryCounts, EntryOp, PhaseReport, SeenBeside, report};
+use plumb_tools_app::elbencho::print::{Both, EntryCounts, EntryOp, PhaseContext, PhaseReport, report};
 
 /// Sampling interval of the CPUs, ns.
 pub const LOOK_NS: u64 = 100_000_000;
@@ -55,12 +55,12 @@ impl PhaseWatch {
     ) -> PhaseReport {
         let entries = std::mem::take(&mut self.entries);
         let cpu = self.over(measured.first_done_ns.unwrap_or(u64::MAX), ticks);
-        report(phase, measured, &entries, SeenBeside { cpu, ..self.seen() })
+        report(phase, measured, &entries, PhaseContext { cpu, ..self.seen() })
     }
 
     /// Returns the start time and a new UUID.
-    pub(super) fn seen(&self) -> SeenBeside {
-        SeenBeside { date: date(self.began), id: uuid(), ..SeenBeside::default() }
+    pub(super) fn seen(&self) -> PhaseContext {
+        PhaseContext { date: date(self.began), id: uuid(), ..PhaseContext::default() }
     }
 
     /// Returns the CPU utilization until the first thread finished, and over the whole phase.

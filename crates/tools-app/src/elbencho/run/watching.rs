@@ -6,7 +6,7 @@ use super::led::ServiceReports;
 use super::outputs::{MachineTicks, Outputs, ResultFile, date, uuid};
 use super::phase_watch::{LOOK_NS, PhaseWatch, faults, rank};
 use jiff::{SignedDuration, Timestamp};
-use plumb_bench::{HostTold, Progress};
+use plumb_bench::{HostReport, Progress};
 use plumb_cli::output::{self, error_line, error_text};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{LoggedOp, PhaseNow, WorkerNow, WorkerState};
@@ -14,7 +14,7 @@ use plumb_result::PhaseMeasurement;
 use plumb_tools_app::elbencho::lower::{Lowered, LoweredPhase, PhaseKind};
 use plumb_tools_app::elbencho::print::live::{self, LiveMoment, LiveSide, LiveThread};
 use plumb_tools_app::elbencho::print::ops::{self, LoggedCall, Moment as OpMoment};
-use plumb_tools_app::elbencho::print::{Both, PhaseReport, SeenBeside, WorkDone, of_services, table};
+use plumb_tools_app::elbencho::print::{Both, PhaseContext, PhaseReport, WorkDone, of_services, table};
 use plumb_tools_app::elbencho::{ElbenchoSettings, Live};
 use plumb_tools_run::error::DialectError;
 use plumb_workload::{OpKind, Target as WorkloadTarget, WorkerGroup};
@@ -36,7 +36,7 @@ pub struct ElbenchoProgress<'a> {
     /// The services that run the phases; empty if this process does.
     services: &'a [String],
     /// The services' reports on the finished phase.
-    host_reports: Vec<HostTold>,
+    host_reports: Vec<HostReport>,
     /// State at the last progress update.
     last: Last,
     /// Width of the current status line, in characters.
@@ -179,7 +179,7 @@ impl<'a> ElbenchoProgress<'a> {
         }
         let began = Timestamp::now();
         for step in between::steps(self.lowered.between, &self.settings.paths)? {
-            let seen = SeenBeside { date: date(began), id: uuid(), ..SeenBeside::default() };
+            let seen = PhaseContext { date: date(began), id: uuid(), ..PhaseContext::default() };
             self.tell(&PhaseReport::timed(step.kind, seen, step.us))?;
         }
         Ok(())
@@ -197,7 +197,7 @@ impl<'a> ElbenchoProgress<'a> {
     /// Prints the services' errors and the sync before the phase. Returns their merged report and the sync after it.
     fn of_services(&mut self, phase: &LoweredPhase) -> Result<Option<Reported>, DialectError> {
         let mut all = ServiceReports::default();
-        for HostTold { number, text } in std::mem::take(&mut self.host_reports) {
+        for HostReport { number, text } in std::mem::take(&mut self.host_reports) {
             let Some(name) = self.services.get(number as usize) else { continue };
             all.add(name, phase, &text);
         }
@@ -219,7 +219,7 @@ impl<'a> ElbenchoProgress<'a> {
 
     fn print_sync(&mut self, us: Option<Both<u64>>) -> Result<(), DialectError> {
         let Some(us) = us else { return Ok(()) };
-        let seen = SeenBeside { date: date(Timestamp::now()), id: uuid(), ..SeenBeside::default() };
+        let seen = PhaseContext { date: date(Timestamp::now()), id: uuid(), ..PhaseContext::default() };
         let report = PhaseReport { elapsed_us: us, ..PhaseReport::timed(PhaseKind::Sync, seen, us.last) };
         self.tell(&report)
     }
@@ -466,7 +466,7 @@ impl Progress for ElbenchoProgress<'_> {
         }
     }
 
-    fn told(&mut self, hosts: Vec<HostTold>) {
+    fn told(&mut self, hosts: Vec<HostReport>) {
         self.host_reports = hosts;
     }
 

@@ -63,7 +63,8 @@ impl Dialect for Copying {
             },
             Action::Run => {
                 // An early SIGUSR1 must not end the program.
-                signals::hear_questions().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+                signals::handle_progress_requests()
+                    .map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
                 Ok(Copying { dd, called: called.to_owned() })
             }
         }

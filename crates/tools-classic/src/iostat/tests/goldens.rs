@@ -4,7 +4,7 @@ use crate::iostat::print::{FrameEnvironment, TimeFormat, palette};
 use crate::iostat::{Action, Compat, DeviceNames, IostatSettings, Session, read};
 use plumb_probe::Sysroot;
 use plumb_probe::blocks::{BlockWatch, Elsewhere};
-use plumb_result::blocks::{DeviceNumber, MachineLook};
+use plumb_result::blocks::{DeviceNumber, MachineReading};
 use std::path::{Path, PathBuf};
 
 fn golden() -> PathBuf {
@@ -52,7 +52,7 @@ impl DeviceNames for Described {
 }
 
 /// Returns a sample, read by the probe from copies of the original files.
-fn look(number: usize) -> MachineLook {
+fn look(number: usize) -> MachineReading {
     let text = std::fs::read_to_string(golden().join(format!("look{number}"))).unwrap();
     let (uptime, rest) = text.split_once('\n').unwrap();
     let (cpu, disks) = rest.split_once('\n').unwrap();

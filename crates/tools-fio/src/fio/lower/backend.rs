@@ -278,7 +278,7 @@ fn foreign(job: &FioJob) -> Backend {
     let engine = name(job);
     let zoned = job.zones.mode == ZoneMode::Zoned;
     let mut options = BTreeMap::new();
-    for given in job.all_said() {
+    for given in job.given_options() {
         let option = given.option;
         let of_engine = !option.engines.is_empty() && option.known_to(engine);
         let of_zones = zoned && OF_ZONES.iter().any(|name| name.as_str() == option.name);

@@ -79,7 +79,7 @@ impl LowerError {
     pub(super) fn of(job: &FioJob, fault: JobFault) -> LowerError {
         let given = match fault {
             JobFault::TooMany { option, .. } | JobFault::None { option, .. } => {
-                job.all_said().rfind(|given| given.option.name == option.as_str())
+                job.given_options().rfind(|given| given.option.name == option.as_str())
             }
             _ => None,
         };

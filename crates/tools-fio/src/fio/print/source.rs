@@ -152,7 +152,7 @@ fn latencies(job: &FioJob) -> Latencies {
 fn display(job: &FioJob) -> Display {
     let statistics = &job.statistics;
     let decimals = |text: &str| text.trim().split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let list = job.all_said().rfind(|given| PERCENTILE_LIST.is(given.option));
+    let list = job.given_options().rfind(|given| PERCENTILE_LIST.is(given.option));
     let precision = list.and_then(|given| given.text.as_ref()).map(|text| {
         let longest = text.split([':', ',']).map(decimals).max().unwrap_or(0);
         u8::try_from(longest).unwrap_or(u8::MAX)

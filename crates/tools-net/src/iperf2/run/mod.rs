@@ -97,7 +97,7 @@ fn options(test: &Test) -> SocketOptions {
         segment: test.segment,
         service: Some(test.service).filter(|&service| service > 0),
         congestion: test.congestion.clone(),
-        much_room: test.udp,
+        large_receive_buffer: test.udp,
         ..SocketOptions::default()
     }
 }

@@ -59,7 +59,7 @@ impl Local {
             segment: params.socket.segment,
             service: Some(params.socket.service).filter(|&service| service > 0),
             congestion: params.socket.congestion.clone(),
-            much_room: params.transport.udp,
+            large_receive_buffer: params.transport.udp,
             pacing: params.pace.kernel_rate.map(|rate| rate / 8),
             unacknowledged_ms: self.send_ms,
             whole: params.socket.whole,

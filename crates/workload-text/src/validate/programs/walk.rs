@@ -127,7 +127,7 @@ impl Walk<'_> {
     /// Checks that the step's way of selecting files works on this target.
     fn can_choose(&mut self, step: &Step) -> bool {
         let is_set = self.rules.over == Over::FileSet;
-        let files = if is_set { [picked(step), None] } else { [step.file(), step.led_to()] };
+        let files = if is_set { [picked(step), None] } else { [step.file(), step.link_target()] };
         for (key, file) in ["file", "to"].into_iter().zip(files) {
             let (what, help) = match file {
                 Some(Pick::Own | Pick::Nth(_)) if is_set => {
@@ -244,7 +244,7 @@ impl Walk<'_> {
                 }
             }
             Over::Names { files } => {
-                for file in step.file().into_iter().chain(step.led_to()) {
+                for file in step.file().into_iter().chain(step.link_target()) {
                     self.named(file, files);
                 }
             }

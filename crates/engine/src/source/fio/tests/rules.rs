@@ -25,7 +25,7 @@ fn taken_after_restart(plan: &FioPlan, at: usize, waits: bool) -> Vec<BlockOp> {
 fn restarted(source: &mut dyn Source<Op = BlockOp>, at: usize, waits: bool) -> Vec<BlockOp> {
     let mut ops: Vec<BlockOp> = std::iter::from_fn(|| source.next()).take(at).collect();
     if ops.len() == at {
-        source.begins_anew(ops.last().filter(|_| waits));
+        source.restarts(ops.last().filter(|_| waits));
         ops.extend(std::iter::from_fn(|| source.next()).take(2000));
     }
     ops

@@ -5,7 +5,7 @@ use crate::fio::complain;
 use crate::fio::progress::unix_ms;
 use crate::fio::served::{PULLED, PhaseMessage};
 use crate::fio::trigger::TriggerWatch;
-use plumb_bench::{HostTold, Progress, Second};
+use plumb_bench::{HostReport, Progress, Second};
 use plumb_cli::ranks;
 use plumb_document::json;
 use plumb_engine::guard::{OutputError, OutputFile};
@@ -65,8 +65,8 @@ impl Progress for ClientProgress<'_> {
         self.trigger.poll(self.stop);
     }
 
-    fn told(&mut self, hosts: Vec<HostTold>) {
-        for HostTold { number, text } in hosts.into_iter().filter(|host| !host.text.is_empty()) {
+    fn told(&mut self, hosts: Vec<HostReport>) {
+        for HostReport { number, text } in hosts.into_iter().filter(|host| !host.text.is_empty()) {
             let Some(serving) = self.serving.get(number as usize) else { continue };
             let errors = match json::from_str::<PhaseMessage>(&text) {
                 Ok(message) => {
