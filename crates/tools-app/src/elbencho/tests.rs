@@ -54,7 +54,7 @@ fn errors_name_the_option() {
         ("-w -b 4k -b 8k f", "given twice"),
         ("-w --direct=maybe f", "takes only true or false"),
         ("-w --hosts a --opslog o f", "do not log ops"),
-        ("-w --hosts a --livecsv o f", "as each phase ends"),
+        ("-w --hosts a --livecsv o f", "only when a phase ends"),
         ("--service --hosts a", "a service waits"),
         ("--service d", "PLUMB_AGENT_ALLOW"),
         ("--service --port 0", "not a port"),

@@ -138,7 +138,7 @@ fn extended_phases_equal_those_of_io500() {
     assert_eq!(changed.files_per_set(2.0), None);
     assert!(task(&changed, Phase::FindEasy).is_left_out);
     assert!(task(&changed, Phase::WorkbenchBench).words.join(" ").contains(" -P=9 -I=4 "));
-    assert!(error_of("[mdworkbench]\nfilesPerProc = 4").contains("give both, or none"));
+    assert!(error_of("[mdworkbench]\nfilesPerProc = 4").contains("give both or neither"));
 }
 
 /// Phases of the golden: score, time and validity. Scores have the digits of its CSV files, if these have more.

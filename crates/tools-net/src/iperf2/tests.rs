@@ -71,7 +71,7 @@ fn invalid_commands_are_refused_with_a_reason() {
         ("-c h --bounceback -l 63", "at least 64"),
         ("-c h --bounceback-period 1", "needs --bounceback"),
         ("-c h --bounceback=0", "from 1 to 1000"),
-        ("-c h -d -u", "go with TCP only"),
+        ("-c h -d -u", "work with TCP only"),
         ("-c h -r -R", "cannot be combined with -R"),
         ("-c h -r -L 0", "a port is from 1 to 65535"),
         ("-s -d", "client only"),

@@ -361,11 +361,11 @@ mod tests {
             (tree, "more than a service runs"),
             (outside, "does not allow `/tmp/../etc/passwd`"),
             (asked("-w -s 1k --dropcache x"), "does not drop caches"),
-            (asked("--version"), "no benchmark"),
+            (asked("--version"), "does not run a benchmark"),
             (asked("-w -s 1k -c /etc/passwd x"), "did not send it"),
             (PartAsked { paths: vec!["/tmp".to_owned()], ..asked("-d --treefile /etc/passwd x") }, "did not send it"),
             (PartAsked { number: 2, ..asked("-w -s 1k x") }, "service 2 of 2"),
-            (PartAsked { services: u32::MAX, ..asked("-w -s 1k x") }, "is none"),
+            (PartAsked { services: u32::MAX, ..asked("-w -s 1k x") }, "does not exist"),
         ];
         for (asked, expected) in cases {
             let errors = refused(&asked);
