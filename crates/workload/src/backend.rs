@@ -125,7 +125,7 @@ pub enum Backend {
     Null,
     /// The simulated device of a `sim` target.
     Sim,
-    /// An engine of another tool that Plumb recognizes but cannot run. It documents the job's settings;
+    /// An engine of another tool that Plumb recognises but cannot run. It documents the job's settings;
     /// running it is an error.
     /// refused.
     Foreign {

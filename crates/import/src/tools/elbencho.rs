@@ -189,7 +189,7 @@ fn of_json(input: &Input<'_>) -> Result<Vec<Line>, Unread> {
     let values = input.json_values()?;
     let found: Vec<Line> = values.iter().filter(|value| value.get("phase_type").is_some()).map(line_of_json).collect();
     match found.is_empty() {
-        true => Err(unread("", "no object has a `phase_type`", "give the file of --jsonfile")),
+        true => Err(unread("", "no object has a `phase_type`", "pass the file written by `elbencho --jsonfile`")),
         false => Ok(found),
     }
 }

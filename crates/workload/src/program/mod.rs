@@ -350,7 +350,7 @@ impl Program {
         moves
     }
 
-    /// Returns the end offset of the timed transfers in a file, in bytes.
+    /// Returns the offset at which the furthest timed transfer ends, in bytes; 0 without transfers.
     pub fn reach_bytes(&self) -> u64 {
         self.transfers().map(Transfer::end).max().unwrap_or(0)
     }

@@ -209,7 +209,7 @@ pub enum SharedWork {
     Create,
     /// `close` of the handle's file.
     Close,
-    /// `unlink` of the handle's file, or of an existing file that no worker has open.
+    /// `unlink` of the handle's file, or of an existing file, preferably one that no worker has open.
     Remove,
     /// `fstat` of the handle's file, or `stat` of an existing one.
     Stat,

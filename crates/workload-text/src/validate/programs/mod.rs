@@ -211,7 +211,7 @@ fn memory(check: &mut Checker, program: &Program) {
         );
     }
     for (key, size) in [("spread", program.memory.spread), ("purge-line", program.memory.purge_line)] {
-        check.positive_if_some(["memory", key], "a size", size.map(|size| size.0));
+        check.positive_if_some(["memory", key], &format!("`memory.{key}`"), size.map(|size| size.0));
         if size.is_some_and(|Bytes(bytes)| bytes > 1 << 32) {
             check.problem(["memory", key], "this exceeds the memory of a worker", "use at most 4 GiB");
         }
