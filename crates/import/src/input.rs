@@ -159,13 +159,13 @@ fn after_value(text: &str) -> &str {
 }
 
 fn no_json() -> Unread {
-    unread("", "the file contains no JSON", "give the file as the tool wrote it")
+    unread("", "the file contains no JSON", "pass the file as the tool wrote it")
 }
 
 /// Converts a JSON error; `before` lines precede the text that its line numbers refer to.
 fn invalid_json(error: &serde_json::Error, before: usize) -> Unread {
     let help =
-        if error.is_eof() { "the file is cut short; copy it again" } else { "give the file as the tool wrote it" };
+        if error.is_eof() { "the file is cut short; copy it again" } else { "pass the file as the tool wrote it" };
     unread(format!("line {}", error.line() + before), format!("not JSON: {error}"), help)
 }
 

@@ -1,4 +1,5 @@
-//! Tests of all readers: goldens written by real tools, samples in the format of tools that are not installed here, and hostile inputs.
+//! Tests of all readers: goldens written by real tools, samples in the format of tools that are not installed here, and
+//! hostile inputs.
 
 use crate::{ForeignFile, ImportError, TOOLS, read};
 use plumb_result::imported::{RawEncoding, TimeSource};

@@ -188,7 +188,7 @@ impl Work {
         }
     }
 
-    /// Returns `true` if the work writes or may write data.
+    /// Returns `true` if the work writes or may write data. For programs, see [`Program::writes`].
     pub fn writes(&self) -> bool {
         match self {
             Work::Blocks(stream) => stream.moves().write,

@@ -1,7 +1,8 @@
 //! Ranks without MPI. Rank 0 is the coordinator and has a connection to each other rank.
 //!
 //! The coordinator runs where the command was typed, and measures nothing. Messages between two other ranks pass through
-//! the coordinator. A connection is any pair of a reader and a writer: an encrypted channel, a socket, or an `ssh` child process.
+//! the coordinator. A connection is any pair of a reader and a writer: an encrypted channel, a socket, or an `ssh` child
+//! process.
 //!
 //! Each connection has a reading thread and a writing thread. The writer sends a heartbeat when it has sent nothing
 //! for half a second. A rank is lost if its connection ends, or if nothing came from it for the

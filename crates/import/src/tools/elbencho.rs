@@ -126,7 +126,7 @@ fn of_csv(text: &str) -> Result<Vec<Line>, Unread> {
         }
         if fields.len() != columns.len() {
             let message = format!("{} values for {} columns", fields.len(), columns.len());
-            return Err(unread(format!("line {number}"), message, "give the file as elbencho wrote it"));
+            return Err(unread(format!("line {number}"), message, "pass the file as elbencho wrote it"));
         }
         let of: BTreeMap<&str, &str> =
             BTreeMap::from_iter(columns.iter().map(String::as_str).zip(fields.iter().map(|one| one.trim())));

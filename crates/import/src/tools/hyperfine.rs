@@ -26,6 +26,9 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         }
         let exit_codes = list_at(result, &["exit_codes"]);
         let failed = exit_codes.iter().filter(|code| code.as_f64() != Some(0.0)).count();
+        if failed > 0 {
+            run.note(format!("`{command}`: {failed} of {} runs did not exit with 0", exit_codes.len()));
+        }
         let phase = run.phase(command);
         for name in ["mean", "median", "min", "max"] {
             phase.less(&format!("time {name}"), seconds(name), "ns");
@@ -37,9 +40,6 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         phase.plain("runs", (!times.is_empty()).then_some(times.len() as f64), "");
         for (number, time) in times.iter().enumerate() {
             phase.less(&format!("time of run {}", number + 1), time.as_f64().map(|s| s * NS_PER_S), "ns");
-        }
-        if failed > 0 {
-            run.note(format!("`{command}`: {failed} of {} runs did not exit with 0", exit_codes.len()));
         }
     }
     Ok(vec![run])
