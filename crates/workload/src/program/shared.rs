@@ -21,7 +21,7 @@ use std::path::PathBuf;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SharedTree {
-    /// Root of the tree; relative paths start at the working directory. Its contents are test data and are kept.
+    /// Root of the tree; relative paths start at the working directory. Its contents are test data, and stay after the run.
     pub path: PathBuf,
     /// Maximum number of files.
     #[serde(default)]

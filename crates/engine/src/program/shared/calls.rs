@@ -398,7 +398,7 @@ impl<'a> SharedCalls<'a> {
         Ok(moved)
     }
 
-    /// Checks from time to time for enough free space: files may grow as long as the run lasts.
+    /// Checks from time to time for enough free space, because files may grow as long as the run lasts.
     #[inline]
     fn has_room(&mut self, handle: usize, moved: u64) -> Result<(), Errno> {
         self.written += moved;
