@@ -208,8 +208,8 @@ impl Backend {
     };
 
     /// Returns `true` for backends that validation refuses with a depth above 1, because they finish each request before
-    /// they start the next. Backends that only other tools' jobs use are not among them, because those tools accept any
-    /// depth.
+    /// they start the next. Backends of other tools that also make one call at a time, such as `preadv`, are not among
+    /// them.
     pub fn is_synchronous(&self) -> bool {
         matches!(self, Backend::Psync | Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio)
     }
