@@ -6,8 +6,8 @@ use crate::rules::side_name;
 use crate::view::{CellView, View};
 use plumb_result::{PublishedNumber, Unit as PlainUnit};
 
-/// Returns the printed numbers of one side, of one test or of all, in the order of the file. If bytes and seconds were
-/// printed, a rate is computed from them, as in the audit. Units are read as the tool means them.
+/// Returns the numbers printed for one side, in file order; if `test` is given, only those of that test. If bytes and
+/// seconds were printed, a rate is computed from them, as in the audit. Units are read as the tool means them.
 pub fn published(study: &PublishedStudy, side: &str, test: Option<&str>) -> Vec<PublishedNumber> {
     let view = View::new(study);
     let is_meant =
@@ -22,7 +22,7 @@ fn number(study: &PublishedStudy, cell: &CellView<'_>) -> Option<PublishedNumber
         PrintedUnit::PerSecond { .. } => (PlainUnit::OpsPerSecond, 1.0),
         PrintedUnit::Time { .. } => (PlainUnit::Nanoseconds, NS_PER_S),
     };
-    // Bytes and seconds determine a rate of bytes, and no other value.
+    // Printed bytes and seconds determine only a rate in bytes per second.
     let value = if unit == PlainUnit::BytesPerSecond { cell.value? } else { cell.printed_value()? };
     let number =
         PublishedNumber::new(cell.cell.metric, cell.printed()?, value * factor, unit, conditions(study, cell))?;

@@ -1,4 +1,4 @@
-//! A study with everything that follows from it: the commands' actions, the rates, the sizes of file sets.
+//! A study with derived facts: the actions of commands, the rates, and the sizes of file sets.
 
 use crate::command::{self, CommandAction};
 use crate::form::{
@@ -20,7 +20,7 @@ pub(crate) struct View<'a> {
 pub(crate) struct TestView<'a> {
     pub(crate) test: &'a PublishedTest,
     pub(crate) actions: Vec<CommandAction>,
-    /// Bytes that its PostMark settings transfer.
+    /// Bytes that a run with the test's PostMark settings transfers.
     pub(crate) totals: Option<Totals>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct CellView<'a> {
     pub(crate) test: &'a PublishedTest,
     pub(crate) test_index: usize,
     pub(crate) side: Option<&'a ComparedThing>,
-    /// Actions of its own command, or of its test's.
+    /// Actions of the cell's command, or else of the test's.
     pub(crate) actions: Vec<CommandAction>,
     pub(crate) unit: Option<PrintedUnit>,
     /// Bytes divided by seconds, as printed.
@@ -43,10 +43,10 @@ pub(crate) struct CellView<'a> {
     pub(crate) set_bytes: Option<u64>,
     /// Size at the start, if files are created and deleted.
     pub(crate) set_bytes_start: Option<u64>,
-    /// Durability of its writes within the measured time; `None` if unknown.
+    /// Durability of the writes within the measured time; `None` if unknown.
     pub(crate) durability: Option<Durability>,
     pub(crate) repetitions: Option<u32>,
-    /// Declared meaning of its spread.
+    /// Declared meaning of the cell's spread.
     pub(crate) spread_is: Option<SpreadMeaning>,
     /// Standard deviation between repetitions, as a share of the value.
     pub(crate) spread: Option<f64>,
@@ -101,12 +101,12 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Infers sizes: a dd that reads a file to its end reads what an earlier dd wrote there.
+    /// Infers the sizes of files that a dd reads to their ends from the dd that wrote them earlier.
     fn infer_read_sizes(&mut self) {
         for at in 0..self.cells.len() {
             let (earlier, rest) = self.cells.split_at_mut(at);
             let Some(cell) = rest.first_mut().filter(|cell| cell.set_bytes.is_none()) else { continue };
-            let read = cell.actions.iter().find_map(CommandAction::file_read_whole);
+            let read = cell.actions.iter().find_map(CommandAction::fully_read_file);
             let written = read.and_then(|file| {
                 let of_side = earlier.iter().rev().filter(|other| other.cell.side == cell.cell.side);
                 of_side.flat_map(|other| &other.actions).find_map(|action| action.bytes_written_to(file))
@@ -320,12 +320,12 @@ impl<'a> CellView<'a> {
         Some(format!("{about}{value}{to}{unit}"))
     }
 
-    /// Returns the command that measured it, as printed.
+    /// Returns the command that measured the cell, as printed.
     pub(crate) fn command(&self) -> Option<&'a str> {
         self.cell.command.as_deref().or(self.test.command.as_deref())
     }
 
-    /// Returns the version of the tool that measured it.
+    /// Returns the version of the tool that measured the cell.
     pub(crate) fn version(&self) -> Option<&'a str> {
         self.side.and_then(|side| side.tools.get(&self.test.tool)).or(self.test.version.as_ref()).map(String::as_str)
     }
@@ -340,7 +340,7 @@ impl<'a> CellView<'a> {
         matches!(self.unit, Some(PrintedUnit::Bytes { .. }))
     }
 
-    /// Returns the base of its unit, as its tool means it.
+    /// Returns the base of the cell's unit, as the tool means it.
     pub(crate) fn base(&self) -> Base {
         match self.explanation {
             Some(Explanation::Base(base) | Explanation::Moved { base, .. }) => base,

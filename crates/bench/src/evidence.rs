@@ -196,8 +196,8 @@ impl<'a> Evidence<'a> {
         (self.observations, self.seen)
     }
 
-    /// Announces the run to the log. The machine is read during the preparations; where these take long, the log does
-    /// not wait for their end.
+    /// Announces the run to the log. The machine is read during the preparations, but the log does not wait for their
+    /// end.
     fn begin_log(&mut self) {
         if self.log_begun != LogBegun::Due {
             return;
@@ -311,7 +311,7 @@ impl Evidence<'_> {
     }
 }
 
-/// A finding up to this time counts as true from the start: rate checks need two seconds in a row.
+/// A finding up to this time counts as true from the start, because rate checks need two seconds in a row.
 const FROM_THE_BEGINNING_NS: u64 = 2_000_000_000;
 
 /// More lines than this add no information.
@@ -327,7 +327,7 @@ fn read_new_lines(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
     }
 }
 
-/// Returns `true` if a workload uses anything but simulated devices and the null device.
+/// Returns `true` if a workload uses anything but simulated devices, the null device and hosts.
 pub(crate) fn has_storage(workload: &Workload) -> bool {
     workload.target.values().any(|target| !matches!(target, Target::Sim(_) | Target::Null(_) | Target::Host(_)))
 }

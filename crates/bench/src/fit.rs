@@ -23,7 +23,7 @@ pub(crate) struct NotHad {
     pub(crate) note: String,
 }
 
-/// Replaces `cold` and `direct` by `as-is` if test data is in memory: there is no cache to empty or to bypass.
+/// Replaces `cold` and `direct` by `as-is` if test data is in memory, where there is no cache to empty or to bypass.
 pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
     // Reading a device stack takes longer than a whole simulated run, so only do it where it matters.
     let in_directory = |target: &Target| matches!(target, Target::File(_) | Target::Files(_) | Target::Tree(_));

@@ -5,8 +5,9 @@ use plumb_engine::{EngineError, KeptFiles};
 use plumb_workload::{Target, Workload};
 use std::path::Path;
 
-/// Runs a closure whose runs share the files of a workload, each laid out once and removed at the end. The second
-/// value names files that could not be removed.
+/// Runs a closure whose runs share the workload's targets with relative paths. Each of their files is laid out once and
+/// removed at the end. The second value is a message about files that could not be removed; an error of the closure
+/// drops it.
 pub fn with_kept_files<T, E: From<RunError>>(
     bench: &mut Bench,
     workload: &Workload,
@@ -24,6 +25,7 @@ pub fn with_kept_files<T, E: From<RunError>>(
     }
     let outcome = run(bench);
     let removed = bench.engine.kept.take().map_or(Ok(()), KeptFiles::remove);
-    let stays = removed.err().map(|error| format!("clean up: {error}; `plumb clean` removes what is left"));
-    Ok((outcome?, stays))
+    let left_behind =
+        removed.err().map(|error| format!("cannot clean up: {error}; `plumb clean` removes what is left"));
+    Ok((outcome?, left_behind))
 }

@@ -1,7 +1,7 @@
-//! One run with its evidence: prepared, measured alone or with others, judged and stored.
+//! One run with its evidence: prepared, measured by one process or by several ranks, judged and stored.
 //!
-//! Tools, comparisons and studies make their runs here and nowhere else. It is a separate crate so that a change to
-//! studies does not rebuild the tools.
+//! All runs of tools, comparisons and studies go through this crate. The crate is separate so that a change to studies
+//! does not rebuild the tools.
 
 mod evidence;
 mod fit;

@@ -48,7 +48,7 @@ impl SoFar {
     }
 }
 
-/// Finds other processes that do I/O, rarely: one search reads a file for each process of the machine.
+/// Finds other processes that do I/O. Searches rarely, because one search reads a file for each process of the machine.
 pub(crate) struct SeldomOthers {
     looks: u32,
     last: OthersSeen,

@@ -1,4 +1,4 @@
-//! Results that the database refused. They go to files, so that no measurement is lost.
+//! Results that the database refused. They are saved to files, so that no measurement is lost.
 
 use plumb_document::json;
 use plumb_result::RunResult;
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 /// Data missing from the database, and the files that hold it instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotStored {
-    /// The first reason for which the database refused it.
+    /// First reason that the database gave.
     pub reason: String,
     /// Run results, as files that `plumb import` reads.
     pub results: Vec<PathBuf>,
     /// Files with documents made from several runs, such as a comparison.
     pub others: Vec<PathBuf>,
-    /// The reason if something is in no file either.
+    /// Why some data could not be saved to a file either; `None` if all of it was.
     pub lost: Option<String>,
 }
 
@@ -36,12 +36,12 @@ impl NotStored {
         not_stored
     }
 
-    /// Records only the reason: the missing document can be made again from stored data.
+    /// Records only the reason, because the missing document can be made again from stored data.
     pub fn because(reason: String) -> NotStored {
         NotStored { reason, results: Vec::new(), others: Vec::new(), lost: None }
     }
 
-    /// Adds further data that is not stored.
+    /// Merges `more` into `all`.
     pub fn add(all: &mut Option<NotStored>, more: Option<NotStored>) {
         match (all.as_mut(), more) {
             (Some(all), Some(more)) => {

@@ -24,7 +24,7 @@ pub struct RunOutcome {
 }
 
 impl RunOutcome {
-    /// Returns the time of its phases on their own clock, which is that of simulated devices.
+    /// Returns the total time of the run's phases on their own clock, which is virtual for simulated devices.
     pub fn simulated(&self) -> Duration {
         self.result.phases.iter().map(|phase| Duration::from_nanos(phase.wall_ns)).sum()
     }

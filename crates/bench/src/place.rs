@@ -50,7 +50,7 @@ impl Place {
         }
     }
 
-    /// Makes the path absolute, for pages that others read.
+    /// Makes the path absolute, for reports that are read elsewhere.
     pub fn absolute(self) -> Place {
         match self {
             Place::Directory(path) => Place::Directory(std::path::absolute(&path).unwrap_or(path)),
@@ -58,8 +58,7 @@ impl Place {
         }
     }
 
-    /// Returns the directory that test data is made in: the temporary directory for a
-    /// simulated device, which writes nothing.
+    /// Returns the directory for test data; `/tmp` for a simulated device, which writes none.
     pub fn base(&self) -> &Path {
         match self {
             Place::Directory(path) => path,
@@ -100,19 +99,20 @@ impl fmt::Display for Place {
     }
 }
 
-/// No file system was found under a path. The caller knows the path.
+/// The free space of a path could not be read. The message omits the path, which the caller knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct NoFileSystem {
+pub struct FreeSpaceError {
     pub reason: String,
 }
 
 /// Returns the bytes that this user may still write to the file system under a path.
-pub fn free_bytes(path: &Path) -> Result<u64, NoFileSystem> {
-    plumb_probe::stack::free_bytes(path).map_err(|error| NoFileSystem { reason: error.to_string() })
+pub fn free_bytes(path: &Path) -> Result<u64, FreeSpaceError> {
+    plumb_probe::stack::free_bytes(path).map_err(|error| FreeSpaceError { reason: error.to_string() })
 }
 
-/// Returns the size of a target: its configured size, or that of the existing file or device.
+/// Returns the configured size of a target, or else the size of its existing file or device. `None` if the size is not
+/// fixed, or if the kind of target has none.
 pub fn capacity_bytes(target: &Target) -> Option<u64> {
     let there = |path: &Path| {
         let length = std::fs::metadata(path).ok()?.len();

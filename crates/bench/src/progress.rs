@@ -63,7 +63,7 @@ pub struct Parts {
     pub done: u32,
     /// Largest possible number of parts.
     pub most: u32,
-    /// Time for all parts; `None` where only their number is limited.
+    /// Time for all parts; `None` if only their number is limited.
     pub budget: Option<Duration>,
 }
 

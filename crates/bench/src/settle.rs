@@ -17,7 +17,8 @@ const IDLE_POLLS: u32 = 2;
 /// Longest wait before a run.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Longest wait, as a share of the run before: storage that is never idle must not double the time of a comparison.
+/// Longest wait, as a share of the previous run's time, so that storage that is never idle does not double the time of
+/// a comparison.
 const SHARE_OF_RUN: f64 = 0.5;
 
 /// Smallest limit, for very short runs.
@@ -28,7 +29,7 @@ const SHORTEST: Duration = Duration::from_millis(200);
 pub struct Settling {
     /// Pause before each run but the first, after the storage is idle.
     pub pause: Option<Duration>,
-    /// Storage of all runs so far: the other side may be on the same disk.
+    /// Storage of all runs so far, because the other side may be on the same disk.
     watch: Option<IdleWatch>,
     /// Time of the last run; `None` before the first.
     last: Option<Duration>,

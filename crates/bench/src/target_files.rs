@@ -33,7 +33,7 @@ pub(crate) fn extents_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Ex
     })
 }
 
-/// Files with more extents than this are not listed a second time: that takes as long as some phases.
+/// Files with more extents than this are not listed a second time, because listing them takes as long as some phases.
 const LISTED_AGAIN_MAX: u64 = 10_000;
 
 /// Reads the extents of targets again whose files had few.

@@ -6,7 +6,7 @@
 //! mpirun -n 16 target/release/examples/cost [BYTES]
 //! ```
 //! `BYTES` is the length of each rank's report, 32768 by default. `cost star HOSTS [BYTES]` runs the hosts as
-//! threads, each with a loopback connection to the leader.
+//! threads, each with a loopback connection to the coordinator.
 
 use plumb_cluster::star::{Greeting, Link, PATIENCE, Star};
 use plumb_cluster::{

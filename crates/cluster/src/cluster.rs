@@ -127,11 +127,11 @@ pub trait Cluster: Send + Sync {
     }
 
     /// Sets whether the other ranks continue when one is lost. By default all end. Only transports
-    /// with a leader support it.
+    /// with a coordinator support it.
     fn carry_on(&self, _without_lost: bool) {}
 
     /// Sends news to rank 0, such as one interval of a phase. Never waits, and news may be lost. Transports
-    /// without a leader send none.
+    /// without a coordinator send none.
     fn tell(&self, _news: &[u8]) {}
 
     /// Returns news from other ranks since the last call, in order of arrival.

@@ -11,7 +11,7 @@ pub struct Member {
     pub host: String,
     /// Process ID of the rank.
     pub pid: u32,
-    /// Identifies the rank's clock: ranks of one kernel and one time namespace share it.
+    /// Identifier of the rank's clock, which ranks of one kernel and one time namespace share.
     pub clock: String,
 }
 

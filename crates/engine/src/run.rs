@@ -82,7 +82,7 @@ fn run_phases(
     observer.phases_over();
     targets.list_files(guard, workload);
     if let (Err(error), Some(last)) = (targets.close(), measurement.phases.last_mut()) {
-        last.fallbacks.push(format!("clean up: {error}; `plumb clean` removes what is left"));
+        last.fallbacks.push(format!("cannot clean up: {error}; `plumb clean` removes what is left"));
     }
     Ok(measurement)
 }

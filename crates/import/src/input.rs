@@ -125,7 +125,7 @@ impl<'a> Input<'a> {
 
     /// Creates the error for a file without results.
     pub(crate) fn nothing(&self, what: &str) -> Unread {
-        unread("", "there are no results in it", format!("Plumb reads {what}"))
+        unread("", "the file contains no results", format!("Plumb reads {what}"))
     }
 }
 
@@ -159,13 +159,13 @@ fn after_value(text: &str) -> &str {
 }
 
 fn no_json() -> Unread {
-    unread("", "there is no JSON in it", "give the file as the tool wrote it")
+    unread("", "the file contains no JSON", "pass the file as the tool wrote it")
 }
 
 /// Converts a JSON error; `before` lines precede the text that its line numbers refer to.
 fn invalid_json(error: &serde_json::Error, before: usize) -> Unread {
     let help =
-        if error.is_eof() { "the file is cut short; copy it again" } else { "give the file as the tool wrote it" };
+        if error.is_eof() { "the file is cut short; copy it again" } else { "pass the file as the tool wrote it" };
     unread(format!("line {}", error.line() + before), format!("not JSON: {error}"), help)
 }
 

@@ -1,4 +1,5 @@
-//! Tests of all readers: goldens written by real tools, samples in the format of other tools, and hostile inputs.
+//! Tests of all readers: goldens written by real tools, samples in the format of tools that are not installed here, and
+//! hostile inputs.
 
 use crate::{ForeignFile, ImportError, TOOLS, read};
 use plumb_result::imported::{RawEncoding, TimeSource};
@@ -35,16 +36,16 @@ fn one(tool: &str, name: &str, bytes: &[u8]) -> RunResult {
     runs.into_iter().next().unwrap()
 }
 
-/// Returns a metric of a phase after checking its unit: `None` if it was not measured.
+/// Returns the value of a phase's metric after checking its unit; `None` if the value was not measured.
 fn metric(run: &RunResult, phase: &str, name: &str) -> Option<f64> {
     let metric: Metric = name.parse().unwrap();
-    let of = run.phases.iter().find(|one| one.name == phase).unwrap_or_else(|| {
+    let phase_result = run.phases.iter().find(|one| one.name == phase).unwrap_or_else(|| {
         panic!("no phase {phase}: {:?}", run.phases.iter().map(|phase| &phase.name).collect::<Vec<_>>())
     });
-    let value = of
+    let value = phase_result
         .metrics
         .get(&metric)
-        .unwrap_or_else(|| panic!("{phase} has no {name}: {:?}", of.metrics.keys().collect::<Vec<_>>()));
+        .unwrap_or_else(|| panic!("{phase} has no {name}: {:?}", phase_result.metrics.keys().collect::<Vec<_>>()));
     assert_eq!(value.unit, metric.unit());
     value.value
 }
@@ -53,16 +54,16 @@ fn has(run: &RunResult, phase: &str, name: &str) -> bool {
     run.phases.iter().any(|one| one.name == phase && one.metrics.contains_key(&name.parse().unwrap()))
 }
 
-/// Returns a number without a metric: value, unit, direction.
+/// Returns the value, unit and direction of a number that belongs to no metric.
 fn number(run: &RunResult, phase: &str, name: &str) -> (Option<f64>, String, Option<Better>) {
     let numbers = &run.imported.as_ref().unwrap().numbers;
-    let of = numbers.iter().find(|one| one.phase == phase && one.name == name);
-    let of = of.unwrap_or_else(|| panic!("no {name} of {phase}: {numbers:?}"));
-    (of.value, of.unit.clone(), of.better)
+    let number = numbers.iter().find(|one| one.phase == phase && one.name == name);
+    let number = number.unwrap_or_else(|| panic!("no {name} of {phase}: {numbers:?}"));
+    (number.value, number.unit.clone(), number.better)
 }
 
 #[track_caller]
 fn close(found: Option<f64>, expected: f64) {
-    let found = found.expect("the value was measured");
+    let found = found.expect("the value should have been measured");
     assert!((found - expected).abs() <= expected.abs() * 1e-9, "{found} is not {expected}");
 }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 const DEPTH_MAX: usize = 64;
 const ELEMENTS_MAX: usize = 2_000_000;
-const HELP: &str = "give the file as the tool wrote it";
+const HELP: &str = "pass the file as the tool wrote it";
 
 #[derive(Debug, Default)]
 pub(crate) struct Element {

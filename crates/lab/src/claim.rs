@@ -1,4 +1,4 @@
-//! Directories that are recognized as left over once their process is gone.
+//! Directories that are recognised as left over once their process is gone.
 //!
 //! Their parents, such as `/tmp`, may be writable by others. So a directory counts as Plumb's only if its name,
 //! owner, mode and lock file match, and as left over only if no process holds the lock.

@@ -148,7 +148,7 @@ fn virtualisation(sys: &Sysroot, cpuinfo: &str, hypervisor: Hypervisor) -> Seen<
     }
 }
 
-/// Recognizes a virtual machine by its firmware's strings. `None` does not prove a physical one.
+/// Recognises a virtual machine by its firmware's strings. `None` does not prove a physical one.
 fn firmware_name(words: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 14] = [
         ("KVM", "kvm"),

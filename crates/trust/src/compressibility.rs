@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn vdo_is_recognized_by_its_name_in_the_device_mapper() {
+    fn vdo_is_recognised_by_its_name_in_the_device_mapper() {
         let facts = |name: &str, value: &str| TargetFacts {
             stack: vec![BlockLayer {
                 kind: LayerKind::Lvm,

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_under_o_direct_a_cached_read_an_unflushed_write_and_an_fallocated_read_are_recognized() {
+    fn a_hole_under_o_direct_a_cached_read_an_unflushed_write_and_an_fallocated_read_are_recognised() {
         let direct = || Scene::reading(1000 * MIB).cache(CachePolicy::Direct).device_read(0).own_read(0);
         let traps = [
             ("A4", "holes", OpKind::Read, direct().holes(1000 * MIB)),

@@ -125,9 +125,8 @@ pub enum Backend {
     Null,
     /// The simulated device of a `sim` target.
     Sim,
-    /// An engine of another tool that Plumb recognizes but cannot run. It documents the job's settings;
-    /// running it is an error.
-    /// refused.
+    /// An engine of another tool that Plumb recognises but cannot run. It documents the job's settings, and running it is
+    /// an error.
     Foreign {
         /// The engine's name in that tool.
         engine: String,
@@ -208,8 +207,9 @@ impl Backend {
         flags: Vec::new(),
     };
 
-    /// Returns `true` if the backend finishes each request before it starts the next, so that a worker
-    /// has one op in flight.
+    /// Returns `true` for backends that validation refuses with a depth above 1, because they finish each request before
+    /// they start the next. Backends of other tools that also make one call at a time, such as `preadv`, are not among
+    /// them.
     pub fn is_synchronous(&self) -> bool {
         matches!(self, Backend::Psync | Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio)
     }

@@ -35,7 +35,7 @@ pub struct Companion {
     /// Consequence of a failure for the phase.
     #[serde(default)]
     pub on_error: OnError,
-    /// Groups, or the phase, that end when the companion ends.
+    /// Groups, or the phase, that end when a worker of the companion ends.
     #[serde(default, skip_serializing_if = "WhenDone::is_itself")]
     pub when_done: WhenDone,
 }

@@ -314,7 +314,7 @@ pub struct WorkerGroup {
     /// Amount of data during which ops are not measured. If `ramp` is set too, the first to be reached ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ramp_until: Option<RampUntil>,
-    /// Groups, or the phase, that end when this group ends.
+    /// Groups, or the phase, that end when a worker of this group ends.
     #[serde(default, skip_serializing_if = "WhenDone::is_itself")]
     pub when_done: WhenDone,
     /// Length of the intervals for which each worker's activity is recorded.

@@ -1,5 +1,5 @@
-//! Properties of work for code that neither runs nor builds it: its ops, its coverage of the range, its writes, waits
-//! and end. Callers need not know the kinds of work.
+//! Properties of work for code that neither runs nor builds the work: ops, coverage of the range, writes, waits and
+//! end. Callers need not know the kinds of work.
 
 use crate::Bytes;
 use crate::blocks::ByKind;
@@ -21,15 +21,15 @@ use std::collections::BTreeSet;
 /// How a kind of work makes its writes durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnFlush {
-    /// By the end of its phase, not by itself.
+    /// Not by itself; the phase flushes at its end.
     ByPhase,
-    /// There is nothing to flush: it does not write.
+    /// The work does not write, so there is nothing to flush.
     Nothing,
-    /// By flushing all of its writes itself.
+    /// The work flushes all of its writes.
     All,
-    /// By flushing a part of its writes itself.
+    /// The work flushes a part of its writes.
     Part,
-    /// Not while its clock runs, whatever happens afterwards.
+    /// Not within the measured time.
     Never,
 }
 
@@ -38,7 +38,7 @@ pub enum OwnFlush {
 const POSTMARK: Content = Content::Reducible { compress_percent: 18, duplicate_percent: 99 };
 
 impl Work {
-    /// Returns the stream of ops, if this is block I/O.
+    /// Returns the stream of ops, if the work is [`Work::Blocks`].
     pub fn stream(&self) -> Option<&BlockStream> {
         match self {
             Work::Blocks(stream) => Some(stream),
@@ -46,7 +46,7 @@ impl Work {
         }
     }
 
-    /// Returns the stream of ops for changes.
+    /// Returns the stream mutably.
     pub(crate) fn stream_mut(&mut self) -> Option<&mut BlockStream> {
         match self {
             Work::Blocks(stream) => Some(stream),
@@ -54,12 +54,12 @@ impl Work {
         }
     }
 
-    /// Returns the stream if it follows another tool's generator.
+    /// Returns the stream unless it is Plumb's own generator.
     pub fn foreign_stream(&self) -> Option<&BlockStream> {
         self.stream().filter(|stream| !stream.is_plumb())
     }
 
-    /// Returns the pattern, if this is block I/O by Plumb's own generator.
+    /// Returns the settings of Plumb's own generator, if the stream is one.
     pub fn blocks(&self) -> Option<&Blocks> {
         match self.stream()? {
             BlockStream::Plumb(blocks) => Some(blocks),
@@ -67,7 +67,7 @@ impl Work {
         }
     }
 
-    /// Returns the pattern for changes.
+    /// Returns the settings of Plumb's own generator mutably.
     pub fn blocks_mut(&mut self) -> Option<&mut Blocks> {
         match self.stream_mut()? {
             BlockStream::Plumb(blocks) => Some(blocks),
@@ -83,7 +83,7 @@ impl Work {
         }
     }
 
-    /// Returns fio's stream for changes.
+    /// Returns the stream of fio's generator mutably.
     pub fn fio_mut(&mut self) -> Option<&mut Stream> {
         match self.stream_mut()? {
             BlockStream::Fio(stream) => Some(stream),
@@ -123,7 +123,7 @@ impl Work {
         }
     }
 
-    /// Returns the kinds of op in its stream.
+    /// Returns the kinds of op in the stream; none if the work has no stream.
     pub fn moves(&self) -> ByKind<bool> {
         self.stream().map_or(ByKind::all(false), BlockStream::moves)
     }
@@ -157,8 +157,8 @@ impl Work {
         }
     }
 
-    /// Returns the kinds of op that the work is expected to make; each must get a number. The ops of a copy depend on
-    /// the types of its files, which are known only once they are open.
+    /// Returns the kinds of op that the work is expected to make; each must have a result. Empty for a copy, whose ops
+    /// depend on the types of its open files, and for a replay.
     pub fn op_kinds(&self) -> BTreeSet<OpKind> {
         let kinds_of = |moves: ByKind<bool>| {
             let flags = [(moves.read, OpKind::Read), (moves.write, OpKind::Write), (moves.trim, OpKind::Trim)];
@@ -188,7 +188,7 @@ impl Work {
         }
     }
 
-    /// Returns `true` if the block I/O writes.
+    /// Returns `true` if the work writes or may write data. For programs, see [`Program::writes`].
     pub fn writes(&self) -> bool {
         match self {
             Work::Blocks(stream) => stream.moves().write,
@@ -221,7 +221,7 @@ impl Work {
         }
     }
 
-    /// Returns `true` if the work moves its bytes with block I/O.
+    /// Returns `true` if the work transfers data at offsets: a stream, a copy, or a program with transfers.
     pub fn is_block_io(&self) -> bool {
         match self {
             Work::Program(program) => program.transfers().next().is_some(),
@@ -349,8 +349,8 @@ impl Work {
         }
     }
 
-    /// Returns the sizes and offset steps of all writes, in bytes. What is aligned to all of them
-    /// is aligned to every write.
+    /// Returns the sizes and offset steps of all writes, in bytes. An offset aligned to all of them is aligned to
+    /// every write.
     pub fn write_steps(&self) -> Vec<u64> {
         match self {
             Work::Blocks(stream) if stream.moves().write => match &**stream {
@@ -379,7 +379,7 @@ impl Work {
         }
     }
 
-    /// Returns the end offset, in bytes, in files that have no size beforehand.
+    /// Returns the offset at which a program's furthest timed transfer ends, in bytes; `None` for other work.
     pub fn reach_bytes(&self) -> Option<u64> {
         self.program().map(Program::reach_bytes)
     }
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_programs_are_recognized() {
+    fn waiting_programs_are_recognised() {
         let wait = Step::Delay { time: Nanos(1) };
         assert!(program(vec![Step::Loop { times: 2, steps: vec![wait] }]).waits());
         assert!(!program(vec![Step::Readdir {}]).waits());
@@ -466,7 +466,7 @@ mod tests {
 
     /// Protects storage that must not change: only work that reads may run on it.
     #[test]
-    fn work_that_changes_its_target_is_recognized() {
+    fn work_that_changes_its_target_is_recognised() {
         for (work, changes) in [
             (blocks(Mix::READ), false),
             (blocks(Mix::WRITE), true),

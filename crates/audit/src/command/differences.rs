@@ -180,7 +180,7 @@ mod tests {
         assert_differs(FIO, "--size=64g", "--size=8g", &["amount of data (64 GiB | 8 GiB)"]);
         assert_differs(FIO, "--end_fsync=1", "", &["flushes (yes | no)"]);
         assert_differs(FIO, "--end_fsync=1", "--end_fsync=1 --numjobs=4", &["number of jobs (1 | 4)"]);
-        assert_differs(FIO, "--end_fsync=1", "--end_fsync=1 --zero_buffers", &["content of the data (random | zeros)"]);
+        assert_differs(FIO, "--end_fsync=1", "--end_fsync=1 --zero_buffers", &["data content (random | zeros)"]);
         assert_differs(FIO, "--end_fsync=1", "--end_fsync=1 --rate=10m", &["rate limit (not set | 10485760/s)"]);
     }
 
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn fields_of_other_tools_are_named() {
         let dd = "dd if=/mnt/src/r of=/mnt/a/f bs=1M count=4096 conv=fsync";
-        assert_differs(dd, "if=/mnt/src/r", "if=/dev/zero", &["source of the data (a file | zeros)"]);
+        assert_differs(dd, "if=/mnt/src/r", "if=/dev/zero", &["data source (a file | zeros)"]);
         assert_differs(dd, "conv=fsync", "oflag=direct", &["flushes (yes | no)", "direct I/O (no | yes)"]);
         assert_differs(dd, "count=4096", "count=512", &["amount of data (4 GiB | 512 MiB)"]);
         assert_differs(dd, "bs=1M count=4096", "bs=4M count=1024", &["block size (1MiB | 4MiB)"]);

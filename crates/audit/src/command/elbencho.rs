@@ -55,7 +55,7 @@ impl Places for Assumed {
 }
 
 impl ElbenchoCommand {
-    /// Lowers its phases to their work.
+    /// Lowers elbencho's phases to their work.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const THREADS_MAX: u32 = 1024;
         const FILES_MAX: u64 = 4096;
@@ -71,7 +71,7 @@ impl ElbenchoCommand {
         WorkFacts::of(&lower(options, &mut places).ok()?.workload)
     }
 
-    /// Returns `true` if its paths are directories. The audit cannot look at a path, so it assumes a directory for
+    /// Returns `true` if the command's paths are directories. The audit cannot look at a path, so it assumes a directory for
     /// several files, and for commands that make or remove directories.
     fn makes_directories(&self) -> bool {
         let ElbenchoSettings { dataset, phases, .. } = &self.options;
@@ -98,13 +98,13 @@ impl ElbenchoCommand {
         tree.is_none().then(|| dataset.size.checked_mul(count)).flatten().filter(|bytes| *bytes > 0)
     }
 
-    /// Returns the bytes that each of its phases transfers, if they are fixed.
+    /// Returns the bytes that each phase transfers, if they are fixed.
     pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         let fixed = !self.options.schedule.infinite && self.options.order.rand_amount == 0;
         fixed.then(|| self.size_bytes()).flatten()
     }
 
-    /// Returns `true` if a time limit ends its phases.
+    /// Returns `true` if a time limit ends the phases.
     pub(crate) fn is_timed(&self) -> bool {
         self.options.schedule.time_limit_s > 0
     }
@@ -118,7 +118,7 @@ impl ElbenchoCommand {
         Some(self.options.ops.block).filter(|bytes| *bytes > 0)
     }
 
-    /// Returns the durability of its writes. `--sync` runs between the phases, outside their measured time.
+    /// Returns the durability of the writes. `--sync` runs between the phases, outside their measured time.
     pub(crate) fn durability(&self) -> Durability {
         if self.options.ops.direct { Durability::Direct } else { Durability::None }
     }
@@ -132,7 +132,7 @@ impl ElbenchoCommand {
         self.options.paths.iter().map(String::as_str).collect()
     }
 
-    /// Returns the rates that its phases print.
+    /// Returns the rates that elbencho prints for the phases.
     pub(crate) fn yields(&self) -> Vec<CellMetric> {
         let ElbenchoSettings { phases, order, .. } = &self.options;
         let (write, read) = if order.rand {

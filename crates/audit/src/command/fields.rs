@@ -1,20 +1,21 @@
-//! Plain names for the fields of a workload, and the words of `compares` that cover them.
+//! Plain names for the fields of a workload, and the words in a study's `compares` that declare an intended difference
+//! in them.
 
-/// Keys of a workload, the plain name of their field, and the words of `compares` that cover it.
+/// Keys of a workload, the plain name of their field, and the words in `compares` that declare a difference in it.
 type Field = (&'static [&'static str], &'static str, &'static [&'static str]);
 
-/// Name of the field that [`SIZES`] covers.
+/// Name of the field that the words in [`SIZES`] declare.
 pub(super) const AMOUNT: &str = "amount of data";
 const SIZES: &[&str] = &["size", "file size", "working set", "data size"];
 
-/// Fields of workloads; the first row with a key of a path applies.
+/// Fields of workloads. The first row that lists any key of a path applies to the path.
 const FIELDS: &[Field] = &[
     (&["depth"], "queue depth", &["depth", "iodepth", "qd", "concurrency"]),
     (&["batch"], "ops per submission", &["batch", "iodepth_batch"]),
-    (&["content", "pad"], "content of the data", &["content", "data", "buffers", "compressibility"]),
-    (&["source"], "source of the data", &["source", "content", "data"]),
+    (&["content", "pad"], "data content", &["content", "data", "buffers", "compressibility"]),
+    (&["source"], "data source", &["source", "content", "data"]),
     (&["pace"], "rate limit", &["rate", "load", "pace"]),
-    (&["drop-cached", "invalidate"], "dropping of cached data", &["cache", "caching", "invalidate"]),
+    (&["drop-cached", "invalidate"], "cache dropping", &["cache", "caching", "invalidate"]),
     (
         &["direct", "cache", "nocache"],
         "direct I/O",
@@ -40,7 +41,7 @@ const FIELDS: &[Field] = &[
         &["runtime", "time", "duration"],
     ),
     (&["parts", "ranges", "lengths", "io-bytes", "random-bytes"], AMOUNT, SIZES),
-    (&["ramp", "ramp-until", "start"], "start of the measured time", &["ramp", "ramp time", "start delay"]),
+    (&["ramp", "ramp-until", "start"], "start of measurement", &["ramp", "ramp time", "start delay"]),
     (
         &[
             "sizes",
@@ -80,7 +81,8 @@ const FIELDS: &[Field] = &[
     (&["phases"], "number of phases", &["phases"]),
 ];
 
-/// Returns the name of the field at a path of a workload, and the words of `compares` that cover it.
+/// Returns the name of the field at a path of a workload, and the words in `compares` that declare a difference in the
+/// field.
 pub(super) fn named(path: &[String]) -> (String, &'static [&'static str]) {
     let row = FIELDS.iter().find(|(keys, ..)| path.iter().any(|key| keys.contains(&key.as_str())));
     match row {

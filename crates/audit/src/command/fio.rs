@@ -90,7 +90,7 @@ impl Places for Assumed {
 }
 
 impl FioCommand {
-    /// Lowers its jobs to their work with fio's dialect.
+    /// Lowers the jobs to their work with fio's dialect.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         let jobs = &self.fio.jobs;
         let copies = |job: &FioJob| u64::from(job.identity.numjobs.max(1));
@@ -226,7 +226,7 @@ impl FioCommand {
         most
     }
 
-    /// Returns how its writes become durable within the measured time; `None` if that differs between jobs.
+    /// Returns how the writes become durable within the measured time; `None` if that differs between jobs.
     pub(crate) fn durability(&self) -> Option<Durability> {
         one_of(self.fio.jobs.iter().map(|job| {
             let rules = &job.durability;
@@ -246,7 +246,8 @@ impl FioCommand {
         }))?
     }
 
-    /// Returns `true` if the page cache cannot serve its reads: direct I/O, or fio's own `invalidate` if no block is read twice.
+    /// Returns `true` if the page cache cannot serve the reads, because of direct I/O, or of fio's own `invalidate` if no
+    /// block is read twice.
     pub(super) fn reads_cold(&self) -> bool {
         self.fio.jobs.iter().all(|job| {
             let reads_once = !job.stop.time_based && job.identity.loops <= 1 && !job.direction.random.norandommap;
@@ -254,7 +255,7 @@ impl FioCommand {
         })
     }
 
-    /// Returns `true` if its data is zeros or compresses to almost nothing.
+    /// Returns `true` if the written data is zeros or compresses to almost nothing.
     pub(super) fn writes_zeros(&self) -> bool {
         /// Share of data that a compressing or deduplicating file system does not store, percent.
         const NEARLY_ALL: u32 = 90;
@@ -266,7 +267,7 @@ impl FioCommand {
         })
     }
 
-    /// Returns the bytes that its only job and the job's copies transfer, if they are fixed: `size` or `io_size`, times the loops.
+    /// Returns the bytes that the only job and its copies transfer, if `size` or `io_size`, times the loops, fixes them.
     pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         let [job] = self.fio.jobs.as_slice() else { return None };
         if job.stop.time_based
@@ -302,7 +303,7 @@ impl FioCommand {
         found
     }
 
-    /// Returns the files and directories that its jobs name.
+    /// Returns the files and directories that the jobs name.
     pub(crate) fn paths(&self) -> Vec<&str> {
         self.fio
             .jobs
@@ -312,7 +313,7 @@ impl FioCommand {
             .collect()
     }
 
-    /// Returns the metrics that it prints; trims have none here.
+    /// Returns the metrics that fio prints; trims have none here.
     pub(crate) fn yields(&self) -> Vec<CellMetric> {
         let mut yields = Vec::new();
         for job in &self.fio.jobs {

@@ -1,5 +1,5 @@
 //! The effect of printed commands, as far as an audit needs it. The dialects define what a tool's options mean. This
-//! module handles the shell around them, and preparations that no dialect runs.
+//! module handles the shell around the commands, and preparations that no dialect runs.
 
 mod differences;
 mod elbencho;
@@ -21,7 +21,6 @@ use crate::form::Durability;
 use plumb_result::CellMetric;
 use work::WorkFacts;
 
-/// The effect of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CommandAction {
     Dd(Box<DdCommand>),
@@ -37,13 +36,13 @@ pub(crate) enum CommandAction {
         device: String,
         /// RAID level, such as `4` or `raid1`.
         level: Option<String>,
-        /// Whether creating it starts a resync.
+        /// Whether creating the array starts a resync.
         resyncs: bool,
     },
     /// Waits for an array: `mdadm --wait`.
     WaitForArray,
     Format {
-        /// Device that the file system is made on.
+        /// Device on which the file system is created.
         device: String,
     },
     Mount {
@@ -145,7 +144,7 @@ impl CommandAction {
         !self.program().is_empty()
     }
 
-    /// Returns its work, lowered by its dialect; `None` if that is impossible.
+    /// Returns the command's work, lowered by its dialect; `None` if that is impossible.
     pub(crate) fn work(&self) -> Option<WorkFacts> {
         match self {
             CommandAction::Dd(dd) => dd.work(),
@@ -168,7 +167,8 @@ impl CommandAction {
         }
     }
 
-    /// Returns the bytes of its file, or at most of all its files, if the command states them.
+    /// Returns the size of the command's file in bytes, or the maximum total size of its files; `None` if the command
+    /// states no size.
     pub(crate) fn set_bytes(&self) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) => dd.bytes(),
@@ -180,7 +180,7 @@ impl CommandAction {
         }
     }
 
-    /// Returns the bytes that it transfers, if its options fix them; a run time may end it earlier.
+    /// Returns the bytes that the command transfers, if its options fix them. A run time may end it earlier.
     pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         match self {
             CommandAction::Dd(dd) => dd.bytes(),
@@ -192,7 +192,7 @@ impl CommandAction {
         }
     }
 
-    /// Returns `true` if a run time ends it.
+    /// Returns `true` if a run time ends the command.
     pub(crate) fn is_timed(&self) -> bool {
         match self {
             CommandAction::Fio(fio) => fio.runtime_seconds().is_some(),
@@ -201,8 +201,8 @@ impl CommandAction {
         }
     }
 
-    /// Returns files that it only reads.
-    pub(crate) fn files_only_read(&self) -> Vec<String> {
+    /// Returns the files that the command only reads.
+    pub(crate) fn read_only_files(&self) -> Vec<String> {
         match self {
             CommandAction::Dd(dd) => dd.input().filter(|_| dd.is_read()).map(str::to_owned).into_iter().collect(),
             CommandAction::Fio(fio) => fio.files(true),
@@ -211,7 +211,7 @@ impl CommandAction {
         }
     }
 
-    /// Returns the files that it writes to.
+    /// Returns the files that the command writes to.
     pub(crate) fn files_written(&self) -> Vec<String> {
         match self {
             CommandAction::Dd(dd) if dd.writes_data() => dd.output().map(str::to_owned).into_iter().collect(),
@@ -222,7 +222,7 @@ impl CommandAction {
     }
 
     /// Returns the file that a dd reads to its end.
-    pub(crate) fn file_read_whole(&self) -> Option<&str> {
+    pub(crate) fn fully_read_file(&self) -> Option<&str> {
         match self {
             CommandAction::Dd(dd) if dd.is_read() && dd.copy.count.is_none() => dd.input(),
             _ => None,
@@ -247,7 +247,7 @@ impl CommandAction {
         }
     }
 
-    /// Returns how its writes become durable within the measured time, if the command alone decides it.
+    /// Returns how the command's writes become durable within the measured time; `None` if its options do not decide it.
     pub(crate) fn durability(&self) -> Option<Durability> {
         match self {
             CommandAction::Dd(dd) => Some(dd.durability()),
@@ -255,13 +255,13 @@ impl CommandAction {
             CommandAction::Iozone(iozone) => Some(iozone.durability()),
             CommandAction::Fio(fio) => fio.durability(),
             CommandAction::Elbencho(elbencho) => Some(elbencho.durability()),
-            // PostMark closes each file within its time, and never flushes.
+            // PostMark closes each file within the measured time, and never flushes.
             CommandAction::Postmark(_) => Some(Durability::Close),
             _ => None,
         }
     }
 
-    /// Returns `true` if it bypasses the cache or empties it first.
+    /// Returns `true` if the command bypasses the cache or empties it first.
     pub(crate) fn reads_cold(&self) -> bool {
         match self {
             CommandAction::Dd(dd) => dd.copy.input.direct,
@@ -272,7 +272,7 @@ impl CommandAction {
         }
     }
 
-    /// Returns `true` if its data is zeros, or almost only zeros.
+    /// Returns `true` if the command writes only zeros, or almost only zeros.
     pub(crate) fn writes_zeros(&self) -> bool {
         match self {
             CommandAction::Dd(dd) => dd.input() == Some("/dev/zero"),
@@ -295,7 +295,7 @@ impl CommandAction {
         }
     }
 
-    /// Returns `true` if it measures a file system, and not a device.
+    /// Returns `true` if the command measures a file system, and not a device.
     pub(crate) fn measures_files(&self) -> bool {
         match self {
             CommandAction::Bonnie(_) | CommandAction::Iozone(_) | CommandAction::Postmark(_) => true,
@@ -344,7 +344,7 @@ mod tests {
         assert!(dd_of("dd of=testfile if=/dev/null bs=1024M count=100").is_swapped());
     }
 
-    // Protects: a command's durability is what its dialect would do.
+    // Protects: a command's durability matches what its dialect does.
     #[test]
     fn durability_is_what_the_command_does() {
         let dd = |words: &str| durability(&format!("dd if=/dev/zero of=f bs=1M count=9 {words}")).unwrap();

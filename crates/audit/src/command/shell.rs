@@ -32,11 +32,11 @@ pub(crate) fn words(part: &str) -> Vec<String> {
 /// A program that runs the command after its own arguments.
 struct Launcher {
     name: &'static str,
-    /// Number of its own arguments before the command, apart from options.
+    /// Number of the launcher's own arguments before the command, apart from options.
     arguments: usize,
     /// Options that take a value as the next word.
     valued: &'static [&'static str],
-    /// Whether it affects how the command runs.
+    /// Whether the launcher affects how the command runs.
     matters: bool,
 }
 

@@ -15,7 +15,7 @@ const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/stdout", "/dev/full
 pub(crate) struct DdCommand {
     /// Operands that could be read.
     options: dd::Dd,
-    /// The copy that it makes.
+    /// The copy that the command makes.
     pub copy: CopySpec,
     /// Operands that every dd rejects, as printed.
     pub refused: Vec<String>,
@@ -30,7 +30,7 @@ impl DdCommand {
         DdCommand { options, copy, refused, only_bsd }
     }
 
-    /// Returns its copy, with the source of the data and the kind of output taken from the names.
+    /// Returns the copy as facts, with the data source and the kind of output taken from the names.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         let mut facts = WorkFacts::of(&dd::lower::lower(&self.options))?;
         let source = match self.input() {
@@ -61,12 +61,12 @@ impl DdCommand {
         self.options.block.or(self.options.input_block)
     }
 
-    /// Returns `true` if data reaches its output: a count of 0 only moves the end of the file.
+    /// Returns `true` if data reaches the output. A count of 0 only moves the end of the file.
     pub(crate) fn writes_data(&self) -> bool {
         self.copy.count.is_none_or(|count| !count.is_empty()) && !self.is_swapped()
     }
 
-    /// Returns the offset at which its output starts, bytes. In a new file, everything before it is a hole.
+    /// Returns the offset at which the output starts, bytes. In a new file, everything before that offset is a hole.
     pub(crate) fn seeks_to(&self) -> u64 {
         self.copy.seek.length_bytes(self.copy.write_block).unwrap_or(0)
     }
@@ -76,28 +76,28 @@ impl DdCommand {
         self.copy.count.is_some_and(|count| count.blocks == 1 && count.bytes == 0)
     }
 
-    /// Returns the bytes to copy, if its operands state them.
+    /// Returns the bytes to copy, if the operands state them.
     pub(crate) fn bytes(&self) -> Option<u64> {
         let count = self.copy.count?;
         self.copy.read_block.0.checked_mul(count.blocks)?.checked_add(count.bytes)
     }
 
-    /// Returns `true` if it reads real data and discards it.
+    /// Returns `true` if the command reads real data and discards it.
     pub(crate) fn is_read(&self) -> bool {
         self.output() == Some("/dev/null")
     }
 
-    /// Returns `true` if its input is /dev/null, which means that input and output are swapped.
+    /// Returns `true` if the input is /dev/null, which means that input and output are swapped.
     pub(crate) fn is_swapped(&self) -> bool {
         self.input() == Some("/dev/null")
     }
 
-    /// Returns the random number generator that its data comes from, while the clock runs.
+    /// Returns the random number generator that supplies the data while the clock runs.
     pub(crate) fn generator(&self) -> Option<&str> {
         self.input().filter(|path| ["/dev/urandom", "/dev/random", "/dev/arandom"].contains(path))
     }
 
-    /// Returns the device that it overwrites, if any.
+    /// Returns the device that the command overwrites, if any.
     pub(crate) fn overwrites_device(&self) -> Option<&str> {
         self.output().filter(|path| path.starts_with("/dev/") && !HARMLESS.contains(path))
     }
@@ -117,7 +117,7 @@ impl DdCommand {
             .collect()
     }
 
-    /// Returns how its writes become durable within the measured time.
+    /// Returns how the writes become durable within the measured time.
     pub(crate) fn durability(&self) -> Durability {
         let output = &self.copy.output;
         if output.dsync || output.sync {
@@ -146,7 +146,7 @@ impl BonnieCommand {
         read(words).or_else(old).map(|options| BonnieCommand { options })
     }
 
-    /// Returns its tests; small files and seeks are counted, not listed one by one.
+    /// Returns the tests as facts. Small files and seeks are counted, not listed one by one.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const SEEKERS_MAX: i64 = 64;
         let mut capped = self.options.clone();
@@ -187,7 +187,7 @@ impl BonnieCommand {
         self.options.flushes.then_some(Durability::FlushEach)
     }
 
-    /// Returns the metrics that it prints, per-character tests first.
+    /// Returns the metrics that Bonnie++ prints, per-character tests first.
     pub(crate) fn yields(&self) -> Vec<CellMetric> {
         let mut yields: Vec<CellMetric> = self.options.tests().into_iter().map(bonnie::Test::kind).collect();
         yields.sort_by_key(|metric| !matches!(metric, CellMetric::CharWrite | CellMetric::CharRead));
@@ -226,7 +226,7 @@ impl IozoneCommand {
         }
     }
 
-    /// Lowers its passes to their work.
+    /// Lowers IOzone's passes to their work.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         const CHILDREN_MAX: u32 = 1024;
         const ROUNDS_MAX: u32 = 16;
@@ -240,7 +240,7 @@ impl IozoneCommand {
         WorkFacts::of(&iozone::lower::lower(&self.options).workload)
     }
 
-    /// Returns the bytes of the largest file, or of all files of its processes.
+    /// Returns the bytes of the largest file, or of all files of several processes.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         self.options.file_kb_max().checked_mul(1024)
     }
@@ -260,7 +260,7 @@ impl IozoneCommand {
         }
     }
 
-    /// Returns how its writes become durable within the measured time.
+    /// Returns how the writes become durable within the measured time.
     pub(crate) fn durability(&self) -> Durability {
         match &self.options {
             options if options.calls.promise != OpenPromise::Plain => Durability::FlushEach,
@@ -275,7 +275,7 @@ impl IozoneCommand {
         self.options.calls.direct || self.options.files.remount.is_some()
     }
 
-    /// Returns the metrics that it prints for each size.
+    /// Returns the metrics that IOzone prints for each size.
     pub(crate) fn yields(&self) -> Vec<CellMetric> {
         iozone::lower::measured(&self.options).into_iter().map(iozone::Pass::kind).collect()
     }

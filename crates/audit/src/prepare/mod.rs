@@ -24,7 +24,7 @@ pub(crate) enum PreparedPart {
 }
 
 impl PreparedPart {
-    /// Returns the words in `compares` that cover all its settings.
+    /// Returns the words in `compares` that declare a difference in any of the settings.
     pub(crate) const fn subjects(self) -> &'static [&'static str] {
         match self {
             PreparedPart::Mkfs => &["mkfs", "format", "tuning"],

@@ -82,7 +82,7 @@ fn holes(view: &View<'_>) -> Vec<Draft> {
                 lines.push(line);
                 follow(line, &mut unwritten);
             }
-            let reads = cell.actions.iter().flat_map(CommandAction::files_only_read);
+            let reads = cell.actions.iter().flat_map(CommandAction::read_only_files);
             let hit = reads.into_iter().find_map(|path| unwritten.iter().find(|known| known.path == path));
             let Some(Unwritten { path, by }) = hit.filter(|_| cell.cell.metric.reads()) else { continue };
             let message = format!(

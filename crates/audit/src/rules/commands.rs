@@ -408,8 +408,8 @@ struct Meaning {
     words: Vec<String>,
 }
 
-/// Returns the effect of options that are often misread. Sources: bonnie++(8): the number of files is times 1024;
-/// IOzone's manual and code: `-S` aligns its buffers to a cache size, and sets none.
+/// Returns the effect of options that are often misread. Sources: bonnie++(8), by which the number of files is times
+/// 1024; IOzone's manual and code, by which `-S` aligns buffers to a cache size, and does not set the size.
 fn meaning(actions: &[CommandAction], tool: &str, option: &str) -> Option<Meaning> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     match (tool.to_lowercase().as_str(), option.split_whitespace().next()?) {

@@ -11,7 +11,7 @@ pub struct Rule {
     pub code: &'static str,
     /// A word or two; stable.
     pub name: &'static str,
-    /// Problem that it looks for, in one sentence.
+    /// Problem that the rule looks for, in one sentence.
     pub what: &'static str,
     /// Remedy, in one sentence.
     pub fix: &'static str,

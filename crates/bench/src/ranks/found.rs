@@ -95,17 +95,17 @@ impl OfRanks {
     }
 }
 
-/// Returns `true` if a rank read its own files after all: the engine records that under the name of the setting.
+/// Returns `true` if a rank read its own files after all, which the engine records under the name of the setting.
 fn reads_own(phase: &RankPhase) -> bool {
     phase.whole.iter().flat_map(|share| &share.measured.fallbacks).any(|note| note.starts_with("reads-own: "))
 }
 
-/// Returns `true` if the phase began on no rank.
+/// Returns `true` if the phase made no op on any rank.
 fn is_empty(phase: &RankPhase) -> bool {
     phase.whole.as_ref().is_none_or(|share| share.measured.count() == 0 && share.measured.fault_count == 0)
 }
 
-/// Sorts workers by their groups: reports arrive in any order.
+/// Sorts workers by their groups, because reports arrive in any order.
 fn in_order_of_groups(measured: &mut PhaseMeasurement, workload: &Workload) {
     let Some(plan) = workload.phase.iter().find(|plan| plan.name == measured.name) else { return };
     let names: Vec<String> = plan

@@ -1,7 +1,7 @@
 //! Synchronizes the workers of all ranks inside a phase: at its stonewall, and at its barrier steps.
 //!
-//! Every rank takes part in every meeting of a phase, so that none waits for one that never comes. A rank whose
-//! workers have ended, or that has none, does so from the end of its phase.
+//! Every rank attends every meeting of a phase, so that no rank waits for one that never arrives. A rank whose workers
+//! have ended, or that has none, attends the remaining meetings once its own phase has ended.
 
 use super::patience::AfterSignal;
 use plumb_cluster::{Cluster, ClusterError, Reduction};
@@ -19,7 +19,7 @@ pub(super) struct Meetings {
 #[derive(Default)]
 struct PhaseMeetings {
     met: usize,
-    /// A rank did not come.
+    /// Error of a meeting that some rank did not attend.
     failed: Option<ClusterError>,
 }
 
@@ -36,7 +36,7 @@ impl Meetings {
     /// meeting belongs to another phase.
     ///
     /// # Errors
-    /// A rank did not come.
+    /// A rank did not attend.
     pub(super) fn finish(&self, all: usize) -> Result<(), ClusterError> {
         while self.phase().met < all && self.meet(0).is_some() {}
         match std::mem::take(&mut *self.phase()).failed {
@@ -124,19 +124,19 @@ mod tests {
         })
     }
 
-    // Protects: in each meeting, all ranks learn the largest count, and a rank whose workers come late or
-    // never holds up no other.
+    // Protects: in each meeting, all ranks learn the largest count, and a rank whose workers arrive late, or not at
+    // all, does not hold up the others.
     #[test]
     fn all_ranks_meet_and_learn_the_largest_count() {
         let counts = together(35, |rank, meetings| {
             let mut counts = Vec::new();
             for phase in [0, 100] {
-                let comes = match rank {
+                let attended = match rank {
                     34 => 0,
                     33 => 1,
                     _ => 2,
                 };
-                counts.extend((0..comes).map(|meeting| meetings.meet(phase + 10 * meeting + u64::from(rank % 7))));
+                counts.extend((0..attended).map(|meeting| meetings.meet(phase + 10 * meeting + u64::from(rank % 7))));
                 meetings.finish(2).unwrap();
             }
             counts

@@ -52,9 +52,9 @@ pub struct JoinedRanks {
     roster: Roster,
     /// Clock offset in the current run.
     offset: Cell<ClockOffset>,
-    /// A rank does not answer: waiting for all ranks would never end.
+    /// Whether a rank does not answer, so that waiting for all ranks would never end.
     broken: Cell<bool>,
-    /// The MPI library that carries the messages, if it is one.
+    /// The MPI library that carries the messages; `None` if they have another transport.
     mpi: Option<Arc<Mpi>>,
     /// The library's MPI-IO, loaded on first use.
     mpi_io: OnceCell<Arc<MpiIo>>,
@@ -77,7 +77,7 @@ impl JoinedRanks {
         Ok(JoinedRanks { cluster, everyone, roster, offset, broken, mpi, mpi_io })
     }
 
-    /// Compares the clocks of hosts, before each run: they drift apart by milliseconds an hour. Collective.
+    /// Compares the clocks of hosts before each run, because they drift apart by milliseconds an hour. Collective.
     ///
     /// # Errors
     /// A rank does not answer.

@@ -44,10 +44,10 @@ pub(crate) struct RunOrder {
 /// The part of a workload that a rank runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Division {
-    /// All of it, on its own files.
+    /// The whole workload, on the rank's own files.
     #[default]
     Each,
-    /// Its own workload, with unchanged names.
+    /// A workload of the rank's own, with unchanged names.
     Apart,
     /// See [`Part::Groups`]. For tools whose processes are lowered to one group each; their offsets and file names
     /// stay those of a single run.
@@ -110,7 +110,7 @@ pub(crate) struct Resolved {
 }
 
 impl Resolved {
-    /// Combines the answers of two hosts: the smaller of each size.
+    /// Combines the answers of two hosts, keeping the smaller of each size.
     fn and(mut self, mut other: Resolved) -> Resolved {
         if let (Some(mine), Some(other)) = (&mut self.workload, &mut other.workload) {
             for (name, target) in &mut mine.target {

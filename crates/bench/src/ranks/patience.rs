@@ -34,8 +34,8 @@ impl AfterSignal {
         AfterSignal { stop, parent: cluster.parent(), height: cluster.height(), leads_only }
     }
 
-    /// Returns `true` if a signal has come, at least to this rank. If another rank ended the run,
-    /// that rank has the reason.
+    /// Returns `true` if this process got a signal. Does not count the end of a run by another rank, which has the
+    /// reason.
     pub(super) fn is_signalled(&self) -> bool {
         self.stop.signal().is_some_and(|signal| signal != StopSignal::Program)
     }

@@ -29,20 +29,20 @@ pub(crate) enum PolicyError {
     /// The workload is invalid. Clients check that before they send it.
     #[error("the workload is malformed: {0}")]
     Malformed(String),
-    /// It uses a path that the agent was not started for.
+    /// The workload uses a path that the agent was not started for.
     #[error("the agent does not allow `{path}`: it was started for {allowed}; `--allow PATH` adds another")]
     Path {
         path: String,
         /// The paths that the agent was started for.
         allowed: String,
     },
-    /// It starts a program.
+    /// The workload starts a program.
     #[error("the agent runs no programs (`{program}`): it was started without `--allow-exec`")]
     Exec { program: String },
-    /// It connects to another host.
+    /// The workload connects to another host.
     #[error("the agent makes no connections (`{address}`): it was started without `--allow-exec`")]
     Network { address: String },
-    /// It has too many workers.
+    /// The workload has too many workers in one phase.
     #[error("{workers} workers in one phase are more than an agent runs ({WORKERS_MAX})")]
     Workers { workers: u64 },
 }
@@ -51,7 +51,7 @@ impl AgentPolicy {
     /// Checks whether a run may start.
     ///
     /// # Errors
-    /// Has the reason why not.
+    /// The agent's policy refuses the workload.
     pub(crate) fn admit(&self, order: &RunOrder) -> Result<(), PolicyError> {
         self.admit_workload(&order.workload, &order.base)
     }
@@ -59,7 +59,7 @@ impl AgentPolicy {
     /// Checks a workload whose sizes are not resolved yet.
     ///
     /// # Errors
-    /// Has the reason why not.
+    /// The agent's policy refuses the workload.
     pub(crate) fn admit_workload(&self, workload: &Workload, base: &Path) -> Result<(), PolicyError> {
         if let Some(problem) = validate(workload).first() {
             return Err(PolicyError::Malformed(problem.to_string()));

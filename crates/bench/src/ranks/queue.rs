@@ -7,7 +7,7 @@ use plumb_cluster::{ClusterError, Reduction};
 use plumb_engine::signals::StopFlag;
 
 impl JoinedRanks {
-    /// Asks the other ranks for such work. Only their [followers](super::follow) interpret `words`.
+    /// Asks the other ranks for work that is not a run. Only their [followers](super::follow) interpret `words`.
     ///
     /// # Errors
     /// The other ranks are unreachable.
@@ -15,9 +15,9 @@ impl JoinedRanks {
         order::send_other(self.cluster.as_ref(), words).inspect_err(|_| self.break_off())
     }
 
-    /// Empties a queue, which begins with the tasks of rank 0. In each round, the first `workers` ranks each get
-    /// their part of it, and the number of tasks of all parts. They do as many tasks as they like, and return the
-    /// tasks that are left and the new ones. Collective.
+    /// Empties a queue, which begins with the tasks of rank 0. In each round, `work` gets this rank's part of the queue,
+    /// and the number of tasks of all parts. It does as many tasks as it likes, and returns the tasks that are left and
+    /// the new ones. Only the first `workers` ranks get a part. Collective.
     ///
     /// # Errors
     /// A rank does not answer.

@@ -71,7 +71,7 @@ pub(crate) struct RanksRun<'a> {
     next: Cell<Next>,
     summed: Cell<usize>,
     start_ns: Cell<u64>,
-    /// The run ends for all ranks: this phase is still added up, and no collective step follows it.
+    /// Whether the run ends for all ranks. The current phase is still added up, and no collective step follows.
     ends: Cell<bool>,
     /// Whether that last sum has been made.
     last_is_summed: Cell<bool>,
@@ -252,7 +252,7 @@ impl<'a> RanksRun<'a> {
         }
     }
 
-    /// This rank's files are admitted: waits until those of all ranks are. Before that, no rank removes or replaces a
+    /// Waits until the files of all ranks are admitted, after this rank's are. Before that, no rank removes or replaces a
     /// file that another rank is still examining or refuses.
     pub(crate) fn await_admitted(&self) {
         if self.ends.get() || self.next.get() != Next::Admit {
@@ -297,7 +297,7 @@ impl<'a> RanksRun<'a> {
         Some(if between_hosts { "another host" } else { "the next rank" }.to_owned())
     }
 
-    /// The workers are ready: waits until those of all ranks are.
+    /// Waits until the workers of all ranks are ready, after this rank's are.
     pub(crate) fn await_ready(&self) {
         if !self.has_barriers || self.ends.get() || self.next.get() != Next::Ready {
             return;
@@ -306,7 +306,7 @@ impl<'a> RanksRun<'a> {
         self.barrier(self.arrival());
     }
 
-    /// All ranks are ready: waits for the common start time.
+    /// Waits for the common start time, after all ranks are ready.
     pub(crate) fn await_start(&self) {
         if self.ends.get() || self.next.get() != Next::Start {
             return;
@@ -318,7 +318,7 @@ impl<'a> RanksRun<'a> {
         self.start_ns.set(self.ranks.offset.get().to_rank_0_ns(monotonic_ns()));
     }
 
-    /// The clock has stopped: waits until it has stopped on all ranks.
+    /// Waits until the clock has stopped on all ranks, after this rank's has.
     pub(crate) fn await_stop(&self) {
         self.await_stop_while(&|| ());
     }

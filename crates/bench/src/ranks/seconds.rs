@@ -1,4 +1,4 @@
-//! Live seconds of hosts: the coordinator adds them up and shows them.
+//! Per-second progress of hosts, which the coordinator adds up and shows.
 
 use plumb_document::json;
 use plumb_engine::Live;
@@ -15,7 +15,7 @@ struct HostSecond {
     interval: Interval,
     service: BTreeMap<OpKind, Histogram>,
     in_flight: f64,
-    errors: u64,
+    interval_fault_count: u64,
     fault_count: u64,
     short_count: u64,
     working_set_bytes: Option<u64>,
@@ -31,7 +31,7 @@ pub(super) fn bytes(live: &Live) -> Vec<u8> {
         interval: live.interval.clone(),
         service: live.service.clone(),
         in_flight: live.in_flight,
-        errors: live.interval_fault_count,
+        interval_fault_count: live.interval_fault_count,
         fault_count: live.fault_count,
         short_count: live.short_count,
         working_set_bytes: live.working_set_bytes,
@@ -49,7 +49,7 @@ impl From<HostSecond> for Live {
             interval: second.interval,
             service: second.service,
             in_flight: second.in_flight,
-            interval_fault_count: second.errors,
+            interval_fault_count: second.interval_fault_count,
             fault_count: second.fault_count,
             faults: Vec::new(),
             short_count: second.short_count,
@@ -59,7 +59,7 @@ impl From<HostSecond> for Live {
     }
 }
 
-/// Adds the same second of another host.
+/// Adds the numbers of another host to those of the same second.
 fn add(all: &mut Live, other: Live) {
     all.elapsed_ns = all.elapsed_ns.max(other.elapsed_ns);
     all.time_ns = all.time_ns.max(other.time_ns);
@@ -95,8 +95,8 @@ impl ReceivedSeconds<'_> {
         ReceivedSeconds { hosts, phase, waiting: BTreeMap::new() }
     }
 
-    /// Takes in new seconds, and returns those that can be shown now. A host that sends its next second no
-    /// longer waits for the others.
+    /// Takes in new seconds, and returns those that can be shown now. When a host's next second arrives first, the
+    /// current one is shown without the missing hosts.
     pub(super) fn add_received(&mut self, received: Vec<(u32, Vec<u8>)>) -> Vec<Live> {
         let mut shown = Vec::new();
         for (rank, second) in received {

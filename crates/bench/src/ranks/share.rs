@@ -28,7 +28,7 @@ pub(crate) struct RankPhase {
 /// A phase on one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostPhase {
-    /// The first rank of the host: its observations stand for the machine.
+    /// The first rank of the host, whose observations stand for the machine.
     pub(crate) speaker: u32,
     pub(crate) share: PhaseShare,
     pub(crate) observations: PhaseObservations,

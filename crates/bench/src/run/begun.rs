@@ -1,4 +1,4 @@
-//! A run that begins: its id, its order to the other ranks, and its evidence.
+//! A run in progress: its id, the order for the other ranks, and the evidence of this process.
 
 use super::engine::EngineOptions;
 use super::{Bench, RunRequest, tool};
@@ -14,17 +14,17 @@ use plumb_engine::{DropCaches, EngineError, Part, Unopened};
 use plumb_result::{Measurement, Observations, Tool};
 use plumb_workload::Workload;
 
-/// A run from its id to its first op.
+/// A run in progress: its id, its workload, and what is needed to order, observe and judge it.
 pub(super) struct BegunRun<'a> {
     pub(super) request: &'a RunRequest<'a>,
-    /// Workload of all that take part, with every size in bytes.
+    /// Workload of all ranks together, with every size in bytes.
     pub(super) workload: &'a Workload,
     pub(super) id: String,
     pub(super) tool: Tool,
     content_seed: u64,
 }
 
-/// The evidence of this process.
+/// The evidence that this process collected during the run.
 pub(super) struct OwnEvidence {
     pub(super) started_at: String,
     pub(super) observations: Observations,
@@ -98,7 +98,8 @@ impl<'a> BegunRun<'a> {
             .with_ranks(together)
             .with_load(asked.under_load);
         if let Some(looks) = device_readings {
-            // In another tool's dialect, removing files is part of the command, which may make several runs.
+            // In another tool's dialect, the command removes its files and may make several runs, so the parent process
+            // takes the last reading.
             let last = if dialect.is_none() { LastLook::BeforeRemoval } else { LastLook::Elsewhere };
             evidence = evidence.with_looks(looks, last);
         }

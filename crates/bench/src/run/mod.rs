@@ -50,11 +50,11 @@ pub struct Bench {
     pub partners: Partners,
     /// State that one run leaves to the next.
     pub series: Series,
-    /// The command and the settings of its user: findings are worded for them.
+    /// The command and the settings of its user, for which findings are worded.
     pub asked: Asked,
     /// Records device state around the work, for a study that conducts this process.
     pub device_readings: Option<DeviceReadings>,
-    /// Added to the dates of runs: sessions of simulated devices are a day apart.
+    /// Added to the dates of runs, because sessions of simulated devices are a day apart.
     pub ahead: Duration,
     environment: Beside<Environment>,
     /// The first of the hosts that this process leads, after their first run.
@@ -64,13 +64,13 @@ pub struct Bench {
 
 /// A run as requested by a caller.
 pub struct RunRequest<'a> {
-    /// Its sizes may still depend on the machine.
+    /// Workload whose sizes may still depend on the machine.
     pub workload: &'a Workload,
-    /// The origin of its cache policies.
+    /// Origin of the workload's cache policies.
     pub policies: Policies,
     /// Directory that test data is made in.
     pub base: &'a Path,
-    /// As typed, for the record.
+    /// Command line as typed, stored with the result.
     pub command: &'a str,
     /// Dialect of the command, such as `fio`; `None` for Plumb's own.
     pub dialect: Option<&'a str>,
@@ -83,7 +83,7 @@ pub fn failed(result: &RunResult) -> impl Iterator<Item = &Finding> {
     result.checks.iter().filter(|finding| finding.level == Level::Fail)
 }
 
-/// Returns the failed checks in one line; each once, for its first phase.
+/// Returns the failed checks in one line. Each is listed once, for its first phase.
 pub fn rejected_because(result: &RunResult) -> String {
     let mut codes: Vec<&str> = Vec::new();
     let mut reasons: Vec<String> = Vec::new();

@@ -1,7 +1,8 @@
-//! Ranks without MPI. Rank 0 is the leader and has a connection to each other rank.
+//! Ranks without MPI. Rank 0 is the coordinator and has a connection to each other rank.
 //!
-//! The leader measures nothing: it runs where the command was typed. Messages between two other ranks pass through
-//! it. A connection is any pair of a reader and a writer: an encrypted channel, a socket, or an `ssh` child process.
+//! The coordinator runs where the command was typed, and measures nothing. Messages between two other ranks pass through
+//! the coordinator. A connection is any pair of a reader and a writer: an encrypted channel, a socket, or an `ssh` child
+//! process.
 //!
 //! Each connection has a reading thread and a writing thread. The writer sends a heartbeat when it has sent nothing
 //! for half a second. A rank is lost if its connection ends, or if nothing came from it for the
@@ -100,7 +101,7 @@ struct Shared {
     patience: Duration,
 }
 
-/// Ranks connected to one leader.
+/// Ranks connected to one coordinator.
 pub struct Star {
     size: u32,
     transport: &'static str,
@@ -108,7 +109,7 @@ pub struct Star {
 }
 
 impl Star {
-    /// Creates the leader's end: connections to ranks 1, 2 …, after both sides have [greeted](greet) each other.
+    /// Creates the coordinator's end from its connections to ranks 1, 2 …, which have [greeted](greet) each other.
     ///
     /// # Errors
     /// Returns an error if a thread cannot be started.
@@ -190,7 +191,7 @@ pub fn greet(link: &mut Link, greeting: &Greeting) -> Result<(), JoinError> {
 
 /// Writes queued frames, and a heartbeat when the queue is empty.
 fn write(shared: &Shared, other: u32, mut writer: Box<dyn Write + Send>, queue: &Queue) {
-    let alive: Arc<[u8]> = Frame::sign(Kind::Alive, shared.rank).bytes().into();
+    let alive: Arc<[u8]> = Frame::empty(Kind::Alive, shared.rank).bytes().into();
     let mut last = Instant::now();
     let failed = loop {
         let bytes = match queue.receiver.recv_timeout(PERIOD.saturating_sub(last.elapsed())) {
@@ -255,7 +256,7 @@ impl Shared {
                     state.news.push((other, frame.payload));
                 }
             }
-            // Only the leader knows about other ranks.
+            // Only the coordinator knows about other ranks.
             Kind::Gone if leads => return false,
             Kind::Gone => {
                 state.inboxes.entry(frame.rank).or_default().gone = true;
@@ -275,7 +276,7 @@ impl Shared {
         true
     }
 
-    /// Marks a rank as lost. The leader informs the others, which then end.
+    /// Marks a rank as lost. The coordinator informs the others, which then end.
     fn lose(&self, state: &mut State, other: u32) {
         let Some(peer) = state.peers.get_mut(&other).filter(|peer| !peer.gone) else { return };
         peer.gone = true;
@@ -284,7 +285,7 @@ impl Shared {
             return;
         }
         if self.rank == 0 {
-            let gone: Arc<[u8]> = Frame::sign(Kind::Gone, other).bytes().into();
+            let gone: Arc<[u8]> = Frame::empty(Kind::Gone, other).bytes().into();
             state.send_all(&gone);
             if state.carries_on {
                 return;
@@ -297,7 +298,7 @@ impl Shared {
     fn end_all(&self, state: &mut State) {
         if !state.ends {
             state.ends = true;
-            state.send_all(&Frame::sign(Kind::Ends, self.rank).bytes().into());
+            state.send_all(&Frame::empty(Kind::Ends, self.rank).bytes().into());
         }
     }
 
@@ -365,7 +366,7 @@ impl Cluster for Star {
     }
 
     fn release_delay_ns(&self) -> u64 {
-        // Allows for a network, a process that decrypts, and a leader that informs the ranks one after the other.
+        // Allows for a network, a process that decrypts, and a coordinator that informs the ranks one after the other.
         const WAKE_NS: u64 = 10_000_000;
         const EACH_NS: u64 = 200_000;
         WAKE_NS + EACH_NS * u64::from(self.size)
@@ -435,8 +436,9 @@ impl Cluster for Star {
 
     fn tell(&self, news: &[u8]) {
         let state = self.shared.state();
-        // Drop news while earlier news is still queued: it would arrive late.
-        let is_free = state.peers.get(&0).is_some_and(|leader| leader.queued.load(Ordering::Acquire) < NEWS_BYTES_MAX);
+        // Drop news while earlier news is still queued, because it would arrive late.
+        let is_free =
+            state.peers.get(&0).is_some_and(|coordinator| coordinator.queued.load(Ordering::Acquire) < NEWS_BYTES_MAX);
         if news.len() <= NEWS_BYTES_MAX && is_free {
             let frame = Frame { kind: Kind::News, rank: self.shared.rank, payload: news.to_vec() };
             state.send(0, frame.bytes().into());
@@ -485,7 +487,7 @@ impl Cluster for Star {
         let shared = &self.shared;
         let mut state = shared.state();
         state.leaving = true;
-        state.send_all(&Frame::sign(Kind::Leaves, shared.rank).bytes().into());
+        state.send_all(&Frame::empty(Kind::Leaves, shared.rank).bytes().into());
         // Without its sender, a thread ends after writing the remaining frames.
         let ranks: Vec<u32> = state.peers.keys().copied().collect();
         for rank in ranks {

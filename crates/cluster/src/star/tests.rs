@@ -35,7 +35,7 @@ fn run_on_all<T: Send>(stars: &[Star], body: impl Fn(&Star) -> T + Sync) -> Vec<
 
 const LONG: Duration = Duration::from_secs(60);
 
-// Protects: more ranks than a tree has children all report to the leader, know each other, and leave together.
+// Protects: more ranks than a tree has children all report to the coordinator, know each other, and leave together.
 #[test]
 fn ranks_know_each_other() {
     let stars = stars(40, LONG);
@@ -77,7 +77,7 @@ fn ranks_with_one_lost(carries_on: bool) -> Vec<Star> {
     stars
 }
 
-// Protects the leader's memory from unread news, and keeps messages apart from news.
+// Protects the coordinator's memory from unread news, and keeps messages apart from news.
 #[test]
 fn news_is_separate_from_messages() {
     let stars = stars(3, LONG);
@@ -151,12 +151,12 @@ fn silent_ranks_are_detected() {
     assert!(stars[0].lost().is_empty());
 }
 
-// Protects memory and the leader: an invalid frame, or one that only the leader may send, ends the connection.
+// Protects memory and the coordinator: an invalid frame, or one that only the coordinator may send, ends the connection.
 #[test]
 fn invalid_frames_end_the_connection() {
     for bytes in [
         vec![9; 9],
-        Frame::sign(Kind::Gone, 1).bytes(),
+        Frame::empty(Kind::Gone, 1).bytes(),
         Frame { kind: Kind::Message, rank: 7, payload: vec![] }.bytes(),
         Frame { kind: Kind::News, rank: 0, payload: vec![0; NEWS_BYTES_MAX + 1] }.bytes(),
     ] {

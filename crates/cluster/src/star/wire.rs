@@ -1,8 +1,8 @@
-//! Wire format between the leader and another rank: one line each way, then frames.
+//! Wire format between the coordinator and another rank: one line each way, then frames.
 //!
-//! The leader's line is `plumb-agent 1 VERSION RANK SIZE PATIENCE NAME`. The answer is `plumb-agent 1 VERSION
-//! ok`, or has a reason in place of `ok`. A frame has a kind (1 byte), a rank (4), a length (4), both
-//! little-endian, and then the payload.
+//! The coordinator's line is `plumb-agent 1 VERSION RANK SIZE PATIENCE NAME`, with the patience in seconds. The answer is
+//! `plumb-agent 1 VERSION ok`, or has a reason in place of `ok`. A frame is a kind (1 byte), a rank and a length (4 bytes
+//! each, little-endian), and the payload.
 
 use crate::error::JoinError;
 use plumb_text::http::{HEAD_BYTES_MAX, RequestHead};
@@ -14,27 +14,27 @@ pub(super) const LINE_BYTES_MAX: usize = 512;
 /// Maximum length of a frame's payload. The longest in practice are reports, some hundred kilobytes, and
 /// orders, which hold a workload.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
-/// Maximum length of news: one interval of a phase.
+/// Maximum payload length of news, which describes one interval of a phase.
 pub const NEWS_BYTES_MAX: usize = 64 << 10;
-/// Maximum number of ranks: each has two threads on the leader's host.
+/// Maximum number of ranks, because each has two threads on the coordinator's host.
 pub const RANKS_MAX: u32 = 1025;
 
 const MAGIC: &str = "plumb-agent";
-/// Protocol version: increase it when lines or frames change.
+/// Protocol version. Increase it when lines or frames change.
 const PROTOCOL: &str = "1";
 /// Orders and reports contain types of the program, so both ends must run the same version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The leader's first line.
+/// The coordinator's first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
     /// Rank that the other end becomes.
     pub rank: u32,
-    /// Number of ranks, including the leader.
+    /// Number of ranks, including the coordinator.
     pub size: u32,
     /// Silence after which a rank is presumed dead.
     pub patience: Duration,
-    /// The leader's name for the host.
+    /// The coordinator's name for the host.
     pub name: String,
 }
 
@@ -71,12 +71,12 @@ pub fn answer(refused: Option<&str>) -> String {
     format!("{MAGIC} {PROTOCOL} {VERSION} {}\n", refused.unwrap_or("ok").replace('\n', " "))
 }
 
-/// Returns the same for a client that speaks HTTP, whose first bytes were read already. A real elbencho waits until a
-/// service's status is 200, and then shows the reason for the refusal.
+/// Formats a refusal as an HTTP response. `start` is the part of the request that was read already, `rest` its remainder.
+/// A real elbencho polls `/status` until it gets 200, then shows the body.
 pub fn http_answer(refused: &str, start: &[u8], rest: &mut dyn Read) -> String {
     let mut head = start.to_vec();
     let mut byte = [0];
-    // Read the request to its end: a client that is cut off while it sends does not read the answer.
+    // Read the whole request, because a client whose connection closes while it is sending may not read the answer.
     let is_whole = |head: &[u8]| head.ends_with(b"\n") && RequestHead::parse(head) != Ok(None);
     while head.len() <= HEAD_BYTES_MAX && !is_whole(&head) && rest.read_exact(&mut byte).is_ok() {
         head.push(byte[0]);
@@ -100,7 +100,7 @@ pub fn read_answer(line: &str) -> Result<(), JoinError> {
     }
 }
 
-/// Splits the fields after the version.
+/// Checks the magic and the versions, and returns the remaining fields.
 fn words_of(line: &str) -> Result<std::str::SplitN<'_, char>, JoinError> {
     let mut words = line.splitn(7, ' ');
     if words.next() != Some(MAGIC) {
@@ -117,7 +117,8 @@ fn words_of(line: &str) -> Result<std::str::SplitN<'_, char>, JoinError> {
 /// Reads a line byte by byte, so that the bytes after it stay unread.
 ///
 /// # Errors
-/// Returns an error if the line exceeds [`LINE_BYTES_MAX`] bytes or the connection fails.
+/// Returns an error if another program sent the bytes, the line exceeds [`LINE_BYTES_MAX`] bytes or is not UTF-8, or the
+/// connection is closed, silent or broken.
 pub fn read_line(from: &mut dyn Read) -> Result<String, JoinError> {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -131,7 +132,7 @@ pub fn read_line(from: &mut dyn Read) -> Result<String, JoinError> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(JoinError::Silent),
             Err(error) => return Err(JoinError::Io(error.to_string())),
         }
-        // The first bytes identify another program; it need not send a whole line.
+        // Do not wait for a whole line, because the first bytes identify another program.
         if line.len() >= LINE_BYTES_MAX || !MAGIC.as_bytes().starts_with(&line[..line.len().min(MAGIC.len())]) {
             return Err(foreign(from, line));
         }
@@ -139,8 +140,8 @@ pub fn read_line(from: &mut dyn Read) -> Result<String, JoinError> {
     String::from_utf8(line).map_err(|_| JoinError::NotPlumb)
 }
 
-/// Identifies the program that sent these bytes. fio begins with its version and a command, two
-/// bytes each; elbencho with HTTP.
+/// Identifies the program that sent these bytes. fio begins with its version and a command, of two bytes each, and
+/// elbencho with HTTP.
 fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
     let mut more = [0; 3];
     let missing = 4_usize.saturating_sub(start.len());
@@ -154,21 +155,20 @@ fn foreign(from: &mut dyn Read, mut start: Vec<u8>) -> JoinError {
     }
 }
 
-/// Meaning of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::FromRepr)]
 #[repr(u8)]
 pub enum Kind {
     /// Heartbeat of the sender.
     Alive,
-    /// A message. The rank is the sender, or, on the way to the leader, the recipient.
+    /// A message. Its rank is the recipient on the way to the coordinator, and the sender on the way from it.
     Message,
-    /// The shared run is to end.
+    /// The shared run must end.
     Ends,
     /// The sender leaves and sends nothing more.
     Leaves,
     /// The rank does not answer.
     Gone,
-    /// Optional information for the leader.
+    /// Optional information for the coordinator.
     News,
 }
 
@@ -183,7 +183,6 @@ impl Kind {
     }
 }
 
-/// A unit of the wire format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     pub kind: Kind,
@@ -194,7 +193,7 @@ pub struct Frame {
 
 impl Frame {
     /// Creates a frame without a payload.
-    pub fn sign(kind: Kind, rank: u32) -> Frame {
+    pub fn empty(kind: Kind, rank: u32) -> Frame {
         Frame { kind, rank, payload: Vec::new() }
     }
 
@@ -223,7 +222,7 @@ impl Frame {
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
         let kind = Kind::from_repr(kind);
         let kind = kind.filter(|&kind| length <= kind.bytes_max());
-        let kind = kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a frame of Plumb's"))?;
+        let kind = kind.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not a Plumb frame"))?;
         // Allocate as bytes arrive, not as the length promises.
         let mut payload = Vec::new();
         from.take(length as u64).read_to_end(&mut payload)?;
@@ -285,7 +284,7 @@ mod tests {
         assert_eq!(status(b"GET /status HTTP/1.1\r\nHost: x\r\n\r\n"), answered("200", 0));
         assert_eq!(status(b"GET /status?x HTTP/1.1\r\n\r\nmore"), answered("200", 4));
         assert_eq!(status(b"POST /preparephase HTTP/1.1\r\n\r\n"), answered("501", 0));
-        assert_eq!(status(b"GET /status HTTP/1.1\r\nHost: x").0, "501", "it is not whole");
+        assert_eq!(status(b"GET /status HTTP/1.1\r\nHost: x").0, "501", "the request is incomplete");
         assert_eq!(status(b"HTTP/1.1 400 Bad Request\r\n\r\n").0, "501");
         assert_eq!(status(&[&b"GET /"[..], &[b'a'; 100_000]].concat()).0, "501");
     }
@@ -305,8 +304,8 @@ mod tests {
         let mut unknown = bytes;
         unknown[0] = 9;
         assert!(Frame::read(&mut unknown.as_slice()).is_err());
-        let sign = Frame::sign(Kind::Gone, 2).bytes();
-        let with_bytes = [&sign[..5], &[1, 0, 0, 0, 9]].concat();
+        let empty = Frame::empty(Kind::Gone, 2).bytes();
+        let with_bytes = [&empty[..5], &[1, 0, 0, 0, 9]].concat();
         assert!(Frame::read(&mut with_bytes.as_slice()).is_err(), "only messages and news have bytes");
         let news = |bytes: usize| Frame { kind: Kind::News, rank: 1, payload: vec![0; bytes] }.bytes();
         assert!(Frame::read(&mut news(NEWS_BYTES_MAX).as_slice()).unwrap().is_some());

@@ -139,7 +139,7 @@ mod tests {
 
     // Protects: host names are not mistaken for local addresses, and errors say what is text with an address.
     #[test]
-    fn local_addresses_are_recognized() {
+    fn local_addresses_are_recognised() {
         assert_eq!(LocalAddress::parse("nas:5201"), None);
         assert_eq!(LocalAddress::parse("unix:/run/x"), Some(Ok(LocalAddress::Unix("/run/x".into()))));
         assert_eq!(LocalAddress::parse("vsock:2:5201"), Some(Ok(LocalAddress::Vsock { cid: 2, port: 5201 })));

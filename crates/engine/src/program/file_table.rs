@@ -92,7 +92,7 @@ pub(super) struct FileTable {
     numbered: Option<NumberedFiles>,
     /// Length of a path's prefix before the file's name.
     directory_bytes: usize,
-    /// Marks files when they are created, so that the run's other workers recognize them. If `None`, the run registers
+    /// Marks files when they are created, so that the run's other workers recognise them. If `None`, the run registers
     /// them at its end, because each mark costs a system call.
     pub(super) marks: Option<Guard>,
     /// The directories that the user typed.

@@ -28,13 +28,13 @@ pub struct TreeLayout {
 /// Error from creating a tree.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
-    #[error("cannot make directory `{path}` of the file set: {source}; the root of a file set must be empty", path = path.display())]
+    #[error("cannot create directory `{path}` of the file set: {source}; the root of a file set must be empty", path = path.display())]
     Directory {
         /// Relative to the tree's root.
         path: PathBuf,
         source: Errno,
     },
-    #[error("cannot make file `{path}` of the file set: {source}; the root of a file set must be empty", path = path.display())]
+    #[error("cannot create file `{path}` of the file set: {source}; the root of a file set must be empty", path = path.display())]
     Create {
         /// Relative to the tree's root.
         path: PathBuf,

@@ -144,7 +144,7 @@ fn hyperfine() {
     let run = one("hyperfine", "h.json", text.as_bytes());
     assert_eq!(number(&run, "sync", "time mean"), (Some(0.25e9), "ns".to_owned(), Some(Better::Lower)));
     assert_eq!(number(&run, "sync", "time of run 2").0, Some(0.3e9));
-    assert!(run.imported.unwrap().notes[0].contains("exit code"));
+    assert_eq!(run.imported.unwrap().notes[0], "`sync`: 1 of 2 runs did not exit with 0");
 }
 
 // Form: composite.xml as the Phoronix Test Suite writes it (pts_result_file_writer): Scale, Proportion, Entry.

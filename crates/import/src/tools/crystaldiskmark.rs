@@ -71,7 +71,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     runs.retain(|run| run.size() > 0);
     match runs.is_empty() {
-        true => Err(unread("", "no test in it has a rate", "give the text that CrystalDiskMark copies or saves")),
+        true => Err(unread("", "no test in the file has a rate", "pass the text that CrystalDiskMark copies or saves")),
         false => Ok(runs),
     }
 }

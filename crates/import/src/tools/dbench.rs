@@ -54,7 +54,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         }
     }
     match runs.is_empty() {
-        true => Err(unread("", "no throughput is in it", "give what dbench printed to its end")),
+        true => Err(unread("", "the file contains no throughput", "pass the complete output of dbench")),
         false => Ok(runs),
     }
 }

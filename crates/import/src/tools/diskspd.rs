@@ -49,7 +49,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     run.phases.retain(|phase| phase.size() > 0);
     match run.phases.is_empty() {
-        true => Err(unread("", "no table in it has a total", "give what diskspd printed to its end")),
+        true => Err(unread("", "no table in the file has a total", "pass the complete output of diskspd")),
         false => Ok(vec![run]),
     }
 }

@@ -126,7 +126,7 @@ fn of_csv(text: &str) -> Result<Vec<Line>, Unread> {
         }
         if fields.len() != columns.len() {
             let message = format!("{} values for {} columns", fields.len(), columns.len());
-            return Err(unread(format!("line {number}"), message, "give the file as elbencho wrote it"));
+            return Err(unread(format!("line {number}"), message, "pass the file as elbencho wrote it"));
         }
         let of: BTreeMap<&str, &str> =
             BTreeMap::from_iter(columns.iter().map(String::as_str).zip(fields.iter().map(|one| one.trim())));
@@ -189,7 +189,7 @@ fn of_json(input: &Input<'_>) -> Result<Vec<Line>, Unread> {
     let values = input.json_values()?;
     let found: Vec<Line> = values.iter().filter(|value| value.get("phase_type").is_some()).map(line_of_json).collect();
     match found.is_empty() {
-        true => Err(unread("", "no object has a `phase_type`", "give the file of --jsonfile")),
+        true => Err(unread("", "no object has a `phase_type`", "pass the file written by `elbencho --jsonfile`")),
         false => Ok(found),
     }
 }

@@ -39,7 +39,11 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         }
     }
     match runs.is_empty() {
-        true => Err(unread("", "there is no `IO Summary` in it: the run did not end", "give what a whole run printed")),
+        true => Err(unread(
+            "",
+            "the file contains no `IO Summary`, so the run did not end",
+            "pass the complete output of a run",
+        )),
         false => Ok(runs),
     }
 }

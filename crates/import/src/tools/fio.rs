@@ -64,7 +64,11 @@ pub(super) fn of_json(value: &Value) -> Result<Run, Unread> {
         of_job(&mut run, &name, job);
     }
     if jobs.is_empty() && clients.is_empty() {
-        return Err(unread("", "this JSON has no jobs", "give the whole of what fio wrote with --output-format=json"));
+        return Err(unread(
+            "",
+            "this JSON has no jobs",
+            "pass the complete file that fio wrote with --output-format=json",
+        ));
     }
     Ok(run)
 }
@@ -232,7 +236,7 @@ fn of_terse(text: &str) -> Result<Run, Unread> {
         let start = first + 3;
         if fields.len() < start + directions * of_direction {
             let message = format!("terse output of version {form} with {} fields", fields.len());
-            return Err(unread(format!("line {line}"), message, "give the whole line as fio printed it"));
+            return Err(unread(format!("line {line}"), message, "pass the whole line as fio printed it"));
         }
         if let Some(error) = decimal(fields[first + 2]).filter(|error| *error != 0.0) {
             run.error = Some(format!("job {} ended with error {error}", fields[first]));
@@ -315,7 +319,7 @@ fn of_log(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut last_ms = 0.0f64;
     for (number, line) in (1..).zip(input.text().lines()).filter(|(_, line)| !line.trim().is_empty()) {
         let [ms, value, direction] = log_line(line).ok_or_else(|| {
-            unread(format!("line {number}"), format!("`{line}` is not a line of a log"), "give the log as fio wrote it")
+            unread(format!("line {number}"), format!("`{line}` is not a line of a log"), "pass the log as fio wrote it")
         })?;
         let Some(of) = sums.get_mut(direction as usize) else { continue };
         of.push(value * factor);

@@ -38,7 +38,11 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     runs.retain(|run| run.size() > 0);
     match runs.is_empty() {
-        true => Err(unread("", "no iteration ended in it", "give what fs_mark printed, with the head of its columns")),
+        true => Err(unread(
+            "",
+            "the file contains no completed iteration",
+            "pass the output of fs_mark, with its column headers",
+        )),
         false => Ok(runs),
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     runs.retain(|run| run.size() > 0);
     match runs.is_empty() {
-        true => Err(unread("", "no timing of reads is in it", "give what `hdparm -tT DEVICE` printed")),
+        true => Err(unread("", "the file contains no timing of reads", "pass the output of `hdparm -tT DEVICE`")),
         false => Ok(runs),
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let value = input.json()?;
     let results = list_at(value, &["results"]);
     if results.is_empty() {
-        return Err(unread("", "this JSON has no `results`", "give the file of `hyperfine --export-json`"));
+        return Err(unread("", "this JSON has no `results`", "pass the file written by `hyperfine --export-json`"));
     }
     let mut run = Run::new("JSON");
     for result in results {
@@ -24,7 +24,11 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         for (name, parameter) in result.get("parameters").and_then(|all| all.as_object()).into_iter().flatten() {
             run.set(&format!("{command}: {name}"), parameter.as_str());
         }
-        let failed = list_at(result, &["exit_codes"]).iter().filter(|code| code.as_f64() != Some(0.0)).count();
+        let exit_codes = list_at(result, &["exit_codes"]);
+        let failed = exit_codes.iter().filter(|code| code.as_f64() != Some(0.0)).count();
+        if failed > 0 {
+            run.note(format!("`{command}`: {failed} of {} runs did not exit with 0", exit_codes.len()));
+        }
         let phase = run.phase(command);
         for name in ["mean", "median", "min", "max"] {
             phase.less(&format!("time {name}"), seconds(name), "ns");
@@ -36,9 +40,6 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         phase.plain("runs", (!times.is_empty()).then_some(times.len() as f64), "");
         for (number, time) in times.iter().enumerate() {
             phase.less(&format!("time of run {}", number + 1), time.as_f64().map(|s| s * NS_PER_S), "ns");
-        }
-        if failed > 0 {
-            run.note(format!("{failed} runs of a command ended with an exit code other than 0"));
         }
     }
     Ok(vec![run])

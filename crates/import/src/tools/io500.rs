@@ -98,7 +98,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         runs.push(run);
     }
     match runs.is_empty() {
-        true => Err(unread("", "no line in it begins with [RESULT] or [SCORE ]", "give IO500's result_summary.txt")),
+        true => Err(unread("", "no line begins with [RESULT] or [SCORE ]", "pass IO500's result_summary.txt")),
         false => Ok(runs),
     }
 }

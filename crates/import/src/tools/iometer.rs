@@ -41,7 +41,9 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     run.phases.retain(|phase| phase.size() > 0);
     match run.phases.is_empty() {
-        true => Err(unread("", "no test ended in it", "give the file of results that IOMeter saved, whole")),
+        true => {
+            Err(unread("", "the file contains no completed test", "pass the whole file of results that IOMeter saved"))
+        }
         false => Ok(vec![run]),
     }
 }

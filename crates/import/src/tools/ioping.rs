@@ -66,7 +66,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     runs.retain(|run| run.size() > 0);
     match runs.is_empty() {
-        true => Err(unread("", "its statistics have no numbers", "give what ioping printed to its end")),
+        true => Err(unread("", "the statistics in the file have no numbers", "pass the complete output of ioping")),
         false => Ok(runs),
     }
 }

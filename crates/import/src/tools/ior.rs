@@ -29,7 +29,7 @@ fn is_csv(text: &str) -> bool {
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     if is_json(input) {
         // With -v or a deadline, IOR writes other text into its JSON.
-        let help = "IOR's own JSON is broken with -v and -D; give its text instead";
+        let help = "IOR's own JSON is broken with -v and -D; pass its text instead";
         return of_json(input.json().map_err(|unread| Unread { help: help.to_owned(), ..unread })?);
     }
     let text = input.text();
@@ -112,7 +112,7 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
         }
     }
     match runs.is_empty() {
-        true => Err(unread("", "there is no table of results in it", "give IOR's whole output, or its summaryFile")),
+        true => Err(unread("", "the file contains no table of results", "pass IOR's whole output, or its summaryFile")),
         false => Ok(runs),
     }
 }
@@ -159,7 +159,7 @@ fn of_csv(text: &str) -> Result<Vec<Run>, Unread> {
         };
         if fields.len() != columns.len() {
             let message = format!("{} values for {} columns", fields.len(), columns.len());
-            return Err(unread(format!("line {number}"), message, "give the file as IOR wrote it"));
+            return Err(unread(format!("line {number}"), message, "pass the file as IOR wrote it"));
         }
         let of: BTreeMap<&str, &str> =
             BTreeMap::from_iter(columns.iter().map(String::as_str).zip(fields.iter().map(String::as_str)));
@@ -204,7 +204,7 @@ fn of_json(value: &Value) -> Result<Vec<Run>, Unread> {
         }
     }
     match runs.is_empty() {
-        true => Err(unread("", "its tests have no results", "give the whole summary that IOR wrote")),
+        true => Err(unread("", "the tests in the file have no results", "pass the whole summary that IOR wrote")),
         false => Ok(runs),
     }
 }

@@ -29,7 +29,9 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         run.note("iostat's first report is of the time since the machine started, unless `-y` was given");
     }
     match runs.is_empty() {
-        true => Err(unread("", "it has no report", "give what iostat printed, with the heads of its columns")),
+        true => {
+            Err(unread("", "the file contains no report", "pass the output of iostat, with the headers of its columns"))
+        }
         false => Ok(runs),
     }
 }

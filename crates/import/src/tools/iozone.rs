@@ -23,7 +23,7 @@ pub(super) fn recognises(input: &Input<'_>) -> bool {
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let is_sheet = input.bytes.starts_with(&SHEET[..4]);
     if is_sheet && input.bytes.len() > 4 && input.bytes.get(4..6) != Some(&SHEET[4..]) {
-        return Err(unread("byte 4", "a spreadsheet that is not BIFF 2", "save it as text, or give IOzone's own file"));
+        return Err(unread("byte 4", "a spreadsheet that is not BIFF 2", "save it as text, or pass IOzone's own file"));
     }
     let text = input.text();
     let mut run = Run::new(match (is_sheet, text.contains("\"Writer report\"")) {

@@ -112,7 +112,7 @@ fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
         }
     }
     if found.is_empty() {
-        return Err(unread("", "there is no interval in it that begins at 0", "give what a whole test printed"));
+        return Err(unread("", "the file contains no interval that begins at 0", "pass the complete output of a test"));
     }
     for of in [OpKind::Write, OpKind::Read] {
         let all = || found.iter().filter(move |((kind, _), _)| *kind == of);

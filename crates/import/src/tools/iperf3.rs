@@ -58,7 +58,7 @@ fn of(value: &Value, form: &str) -> Result<Run, Unread> {
     if let Some(error) =
         text_at(value, &["error"]).filter(|_| number_at(value, &["end", "sum_sent", "seconds"]).is_none())
     {
-        return Err(unread("", format!("iperf3 failed: {error}"), "give a test that ended"));
+        return Err(unread("", format!("iperf3 failed: {error}"), "pass the output of a completed test"));
     }
     let mut run = Run::new(form);
     run.is_network = true;

@@ -99,7 +99,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Run>, Unread> {
     }
     runs.extend(whole(head, sums, cpu));
     match runs.is_empty() {
-        true => Err(unread("", "no line in it has a sum of `sender` or `receiver`", "give what a whole test printed")),
+        true => Err(unread("", "no line has a sum of `sender` or `receiver`", "pass the complete output of a test")),
         false => Ok(runs),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         runs.push(run);
     }
     match runs.is_empty() {
-        true => Err(unread("", "this JSON has no `raw.result` of fio", "give what `kubestr fio -o json` printed")),
+        true => Err(unread("", "this JSON has no `raw.result` of fio", "pass the output of `kubestr fio -o json`")),
         false => Ok(runs),
     }
 }

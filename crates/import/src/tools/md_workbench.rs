@@ -49,7 +49,11 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     run.phases.retain(|phase| phase.size() > 0);
     match run.phases.is_empty() {
-        true => Err(unread("", "no phase ended in it", "give what md-workbench printed, with the lines of its phases")),
+        true => Err(unread(
+            "",
+            "the file contains no completed phase",
+            "pass the output of md-workbench, with the lines of its phases",
+        )),
         false => Ok(vec![run]),
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     Ok(runs)
 }
 
-const HELP: &str = "give the summary as mdtest printed it";
+const HELP: &str = "pass the summary as mdtest printed it";
 
 fn copy(head: &Run) -> Run {
     Run {

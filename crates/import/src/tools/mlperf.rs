@@ -19,7 +19,7 @@ pub(super) fn recognises(input: &Input<'_>) -> bool {
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let value = input.json()?;
     let Some(metrics) = value.get("metric").and_then(Value::as_object) else {
-        return Err(unread("", "this JSON has no `metric`", "give the summary.json of a run"));
+        return Err(unread("", "this JSON has no `metric`", "pass the summary.json of a run"));
     };
     let mut run = Run::new("summary.json");
     for (name, setting) in value.as_object().into_iter().flatten().filter(|(name, _)| *name != "metric") {

@@ -56,7 +56,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             return Err(unread(
                 "",
                 format!("the test `{name}` has no numbers"),
-                "give what a whole test printed, with its head",
+                "pass the complete output of a test, with its header",
             ));
         }
     }

@@ -16,7 +16,7 @@ pub(super) fn recognises(input: &Input<'_>) -> bool {
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let root = xml::parse(input.text())?;
     let Some(suite) = root.one("PhoronixTestSuite") else {
-        return Err(unread("", "there is no <PhoronixTestSuite> in it", "give the file composite.xml of a result"));
+        return Err(unread("", "the file contains no <PhoronixTestSuite>", "pass the file composite.xml of a result"));
     };
     let mut runs: Vec<(String, Run)> = Vec::new();
     for result in suite.all("Result") {

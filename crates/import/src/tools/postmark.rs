@@ -46,7 +46,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         return Err(unread(
             "",
             message,
-            "give what PostMark printed up to `megabytes written`, or its line of 13 numbers",
+            "pass the output of PostMark up to `megabytes written`, or its line of 13 numbers",
         ));
     }
     for run in &mut runs {

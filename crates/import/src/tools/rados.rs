@@ -48,7 +48,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         }
     }
     match runs.is_empty() {
-        true => Err(unread("", "there is no summary in it", "give what `rados bench` printed to its end")),
+        true => Err(unread("", "the file contains no summary", "pass the complete output of `rados bench`")),
         false => Ok(runs),
     }
 }

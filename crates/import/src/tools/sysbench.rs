@@ -61,7 +61,11 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         runs.push(whole(&mut head, read));
     }
     match runs.is_empty() {
-        true => Err(unread("", "no run of fileio ended in it", "give what `sysbench fileio run` printed to its end")),
+        true => Err(unread(
+            "",
+            "the file contains no completed run of fileio",
+            "pass the complete output of `sysbench fileio run`",
+        )),
         false => Ok(runs),
     }
 }

@@ -85,8 +85,8 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     if run.phases.is_empty() {
         return Err(unread(
             "",
-            "there is no line of averages (`avg_2-10`) in it",
-            "give the report of a run that ended",
+            "the file contains no line of averages (`avg_2-10`)",
+            "pass the report of a completed run",
         ));
     }
     run.note("averages leave out the first interval");

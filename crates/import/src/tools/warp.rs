@@ -49,7 +49,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     match run.phases.iter().any(|phase| phase.size() > 0) {
         true => Ok(vec![run]),
-        false => Err(unread("", "no operation in it has an average", "give what `warp analyze` prints")),
+        false => Err(unread("", "no operation in the file has an average", "pass the output of `warp analyze`")),
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
     run.phases.retain(|phase| phase.size() > 0);
     match run.phases.is_empty() {
-        true => Err(unread("", "no table of YABS in it has numbers", "give what YABS printed")),
+        true => Err(unread("", "no table of YABS in the file has numbers", "pass the output of YABS")),
         false => Ok(vec![run]),
     }
 }

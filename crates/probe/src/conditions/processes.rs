@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::testtree::Tree;
 
-    // Protects: threads are recognized by name, and other commands of btrfs are not taken for a scrub.
+    // Protects: threads are recognised by name, and other commands of btrfs are not taken for a scrub.
     #[test]
     fn workers_are_known_by_name() {
         let tree = Tree::new();

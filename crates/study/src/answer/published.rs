@@ -161,7 +161,7 @@ mod tests {
 
     // Protects: the name of a phase decides which of several numbers of one op is meant.
     #[test]
-    fn phases_are_recognized_by_the_names_of_tools() {
+    fn phases_are_recognised_by_the_names_of_tools() {
         for (phase, kind) in [
             ("write", Some(CellMetric::Write)),
             ("random-read", Some(CellMetric::RandomRead)),

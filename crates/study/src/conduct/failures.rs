@@ -1,4 +1,4 @@
-//! Recognizes repeated failures.
+//! Recognises repeated failures.
 
 /// Kinds of devices whose numbers the kernel assigns arbitrarily.
 const DEVICES: [&str; 7] = ["loop", "md", "dm-", "nvme", "zram", "nbd", "ram"];

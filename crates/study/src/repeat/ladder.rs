@@ -21,7 +21,7 @@ pub fn ladder(
     let mut full = None;
     let mut steps: Vec<LadderStep> = Vec::new();
     let label = format!("ladder of {}", workload.name);
-    let ((), stays) = with_kept_files(bench, workload, request.run.base, &label, |bench| {
+    let ((), left_behind) = with_kept_files(bench, workload, request.run.base, &label, |bench| {
         full = match ladder.of {
             FullLoad::Asked => Some(requested_rate(workload)),
             FullLoad::Peak => {
@@ -44,7 +44,7 @@ pub fn ladder(
         }
         Ok::<(), RunError>(())
     })?;
-    repeated.of.notes.extend(stays);
+    repeated.of.notes.extend(left_behind);
     repeated.tag(bench, "ladder");
     let error = repeated.error.take();
     let again = ladder.again.iter().filter_map(|percent| repeat_of(&steps, *percent, ladder.within)).collect();

@@ -26,7 +26,7 @@ pub fn rounds(
     let mut repeated = RepeatedSoFar::new(request);
     let mut table = RoundTable::new(rounds, rounds.round(workload, 2).phase);
     let label = format!("rounds of {}", workload.name);
-    let ((), stays) = with_kept_files(bench, workload, request.run.base, &label, |bench| {
+    let ((), left_behind) = with_kept_files(bench, workload, request.run.base, &label, |bench| {
         for number in 1..=rounds.max_rounds {
             let round = rounds.round(workload, number);
             let label = format!("round {number} of at most {}", rounds.max_rounds);
@@ -39,7 +39,7 @@ pub fn rounds(
         }
         Ok::<(), RunError>(())
     })?;
-    repeated.of.notes.extend(stays);
+    repeated.of.notes.extend(left_behind);
     repeated.tag(bench, "rounds");
     let error = repeated.error.take();
     Ok((table.finish(repeated), error))

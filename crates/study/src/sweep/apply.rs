@@ -255,7 +255,7 @@ mod tests {
 
     /// `--read-only` prevents any change to storage, in every language of workloads.
     #[test]
-    fn writes_are_recognized_in_every_language() {
+    fn writes_are_recognised_in_every_language() {
         let mut phase = workload("random-read").phase.remove(0);
         assert!(!writes(&phase));
         let program =

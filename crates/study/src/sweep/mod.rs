@@ -153,10 +153,10 @@ pub fn sweep(
     bench.begin_comparison();
     check_points(bench, request)?;
     let label = format!("sweep {}", request.workload.name);
-    let (mut outcome, stays) =
+    let (mut outcome, left_behind) =
         with_kept_files(bench, request.workload, request.base, &label, |bench| run_stages(bench, request, progress))?;
     outcome.tag(bench);
-    outcome.sweep.notes.extend(stays);
+    outcome.sweep.notes.extend(left_behind);
     outcome.sweep.settle = bench.series.settling.settled();
     outcome.sweep.notes.extend(settle::note(outcome.sweep.settle.as_ref()));
     Ok(outcome)

@@ -99,11 +99,11 @@ fn errors_in_a_load_file_name_their_line() {
         ("Sleep 99999999999999999999 NT_STATUS_OK", "line 1: `99999999999999999999` is not a number"),
         (
             "NTCreateX \"\\clients\\a\" 0 2 1 NT_STATUS_OK\nReadX 1 18446744073709551615 2 2 NT_STATUS_OK",
-            "line 2: it ends beyond the largest possible file",
+            "line 2: the operation ends beyond the largest possible file",
         ),
         (
             "NTCreateX \"\\clients\\a\" 0 2 1 NT_STATUS_OK\nWriteX 1 0 99999999 1 NT_STATUS_OK",
-            "line 2: at most 67108864 bytes can be moved, and no more than are asked for",
+            "line 2: at most 67108864 bytes can be moved, and no more than requested",
         ),
         (
             "NTCreateX \"\\clients\\a\" 0 2 1 NT_STATUS_OK\nNTCreateX \"\\clients\\a\" 0 2 1 NT_STATUS_OK",

@@ -94,7 +94,7 @@ fn columns(has_files: bool) -> Vec<(String, String)> {
     all
 }
 
-/// Returns the header: a description of each column, and the names. Readers recognize the line of
+/// Returns the header: a description of each column, and the names. Readers recognise the line of
 /// names by its leading blank.
 pub fn header(has_files: bool) -> String {
     let columns = columns(has_files);

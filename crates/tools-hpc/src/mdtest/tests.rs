@@ -177,7 +177,7 @@ fn conflicts_are_refused() {
         ("-f 3 -l 2 --plumb-ranks 4", "-f exceeds -l"),
         ("-n 99999999999p", "exceeds 64 bits"),
         ("-n 4096p -b 1000 -z 9", "more than can be numbered"),
-        ("-z 9999", "exceed every system's limit"),
+        ("-z 9999", "the tree is too deep"),
         ("--plumb-ranks 0", "use 1 to 4096"),
         ("-n -1", "is negative"),
         ("-n 10 -F -R -W 1 -b 2 -z 1", "-R after a stonewall"),

@@ -9,7 +9,7 @@ use plumb_workload::target::Distribution;
 use plumb_workload::units::{Bytes, Size};
 use std::collections::BTreeSet;
 
-/// Maximum number of problems to report; nobody reads further.
+/// Maximum number of problems to report, because nobody reads further.
 pub(super) const PROBLEMS_MAX: usize = 100;
 
 /// Collects problems and tracks the current position.
@@ -103,14 +103,10 @@ impl Checker {
         }
     }
 
-    /// Checks that an optional limit is not 0.
+    /// Checks that an optional value is not 0.
     pub(super) fn positive_if_some<const N: usize>(&mut self, keys: [&str; N], what: &str, value: Option<u64>) {
         if value == Some(0) {
-            self.problem(
-                keys,
-                format!("{what} is 0, so nothing would ever happen"),
-                "leave it out, or make it positive",
-            );
+            self.problem(keys, format!("{what} is 0"), "leave it out, or make it positive");
         }
     }
 

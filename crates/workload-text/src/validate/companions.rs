@@ -43,7 +43,7 @@ fn one(check: &mut Checker, phase: &Phase, companion: &Companion) {
     }
 }
 
-/// Checks the names that it waits for, or ends.
+/// Checks the names of the groups and companions that a companion waits for, or ends.
 fn members(check: &mut Checker, phase: &Phase, table: &str, key: &str, names: &[String]) {
     for name in names.iter().filter(|name| !phase.has_member(name)) {
         check.problem(

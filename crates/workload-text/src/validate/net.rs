@@ -46,7 +46,7 @@ pub(super) fn check(check: &mut Checker, group: &WorkerGroup, load: &NetLoad, ta
         check.problem(
             ["backend"],
             format!("network work cannot use the backend `{}`", group.backend.name()),
-            "leave `backend` out; `tx` and `rx` of a stream say how bytes pass",
+            "leave `backend` out; `tx` and `rx` of a stream select how bytes pass",
         );
     }
     if group.verify.is_some() {
@@ -118,7 +118,7 @@ fn trips(check: &mut Checker, trips: &TripLoad) {
     if trips.protocol == Protocol::Udp && trips.response.0 > trips.request.0 {
         check.problem(
             ["response"],
-            "a datagram is never answered by a longer one: a forged sender could direct it at others",
+            "a datagram is never answered by a longer one, which a forged sender could direct at others",
             "use a `request` as long as the `response`, or tcp",
         );
     }

@@ -72,7 +72,8 @@ fn meetings(check: &mut Checker, phase: &Phase) {
     }
 }
 
-/// Checks stonewalls. A worker meets a stonewall once per phase, and the count it lets through is kept in memory.
+/// Checks stonewalls. A worker meets a stonewall once per phase. The count reached there stays in this process's memory,
+/// where later phases read it.
 fn walls(check: &mut Checker, phase: &Phase) {
     for (index, group) in phase.workers.iter().enumerate() {
         let Some(program) = group.work.program() else { continue };
@@ -80,8 +81,12 @@ fn walls(check: &mut Checker, phase: &Phase) {
         let all = walk(&program.steps).filter(meets).count();
         let once = program.steps.iter().filter(meets).count();
         let (message, help) = match () {
-            () if all > 1 => ("the workers of a phase meet at one stonewall only", "put the other into another phase"),
-            () if all > once => ("a stonewall inside a loop or a mix is met only once", "move it out of the loop"),
+            () if all > 1 => {
+                ("the workers of a phase meet at one stonewall only", "move the other one to another phase")
+            }
+            () if all > once => {
+                ("a stonewall inside a loop or a mix is met only once", "move it out of the loop or mix")
+            }
             () if all > 0 && group.limit.passes.is_some_and(|passes| passes > 1) => {
                 ("a stonewall is met once, not in each pass", "leave `limit.passes` out")
             }
@@ -180,7 +185,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
     companions::check(check, workload, phase, &mut names);
 }
 
-/// Returns `true` if some limit ends the phase or its worker, given the work.
+/// Returns `true` if the group's work ends by itself, or a limit of the phase or the group ends it.
 fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
     let by_bytes = stop.bytes.is_some() || group.limit.bytes.is_some();
     let always = stop.time.is_some()
@@ -188,10 +193,10 @@ fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
         || stop.steady.is_some()
         || group.limit.ops.is_some()
         || group.limit.passes.is_some();
-    // Over named files, the steps of a program run once.
     if group.work.net().is_some() {
         return always || by_bytes || group.limit.time.is_some();
     }
+    // Over named files, a program runs its steps once and ends by itself.
     let by_itself = group.work.program().is_none_or(|program| !program.is_over_file_set())
         || matches!(target, Some(Target::SharedTree(_)))
         || target.is_some_and(|target| target.names().is_some());
@@ -200,13 +205,13 @@ fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
 
 fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
     let stop = &phase.stop;
-    check.positive_if_some(["stop", "time"], "a stop time", stop.time.map(|time| time.0));
-    check.positive_if_some(["stop", "bytes"], "a stop at bytes", stop.bytes.map(|bytes| bytes.0));
-    check.positive_if_some(["stop", "ops"], "a stop at ops", stop.ops);
+    check.positive_if_some(["stop", "time"], "`stop.time`", stop.time.map(|time| time.0));
+    check.positive_if_some(["stop", "bytes"], "`stop.bytes`", stop.bytes.map(|bytes| bytes.0));
+    check.positive_if_some(["stop", "ops"], "`stop.ops`", stop.ops);
     if phase.ramp.0 > 0 && stop.time.is_none() && stop.steady.is_none() {
         check.problem(
             ["ramp"],
-            "the phase may end before its ramp does, and nothing would be measured",
+            "the phase may end before its ramp, and then nothing is measured",
             "add `stop.time`, which counts from the end of the ramp",
         );
     }
@@ -261,7 +266,7 @@ pub(super) fn cpus(check: &mut Checker, cpus: &[u32]) {
     for (index, cpu) in cpus.iter().enumerate().filter(|(_, cpu)| **cpu >= CPUS_MAX) {
         check.inside("cpus", |check| {
             check.inside(index, |check| {
-                check.problem([], format!("there is no CPU {cpu}"), format!("CPUs count from 0 to {}", CPUS_MAX - 1));
+                check.problem([], format!("there is no CPU {cpu}"), format!("CPUs are numbered 0 to {}", CPUS_MAX - 1));
             });
         });
     }
@@ -307,9 +312,9 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         }
     }
     cpus(check, &group.cpus);
-    check.positive_if_some(["limit", "bytes"], "a limit", group.limit.bytes.map(|bytes| bytes.0));
-    check.positive_if_some(["limit", "ops"], "a limit", group.limit.ops);
-    check.positive_if_some(["limit", "passes"], "a limit", group.limit.passes);
+    check.positive_if_some(["limit", "bytes"], "`limit.bytes`", group.limit.bytes.map(|bytes| bytes.0));
+    check.positive_if_some(["limit", "ops"], "`limit.ops`", group.limit.ops);
+    check.positive_if_some(["limit", "passes"], "`limit.passes`", group.limit.passes);
     pace(check, &group.pace);
     if let Some(buffers) = &group.content {
         if !group.work.has_queue() {
@@ -343,7 +348,11 @@ fn pace(check: &mut Checker, pace: &Pace) {
                 );
             }
             if pace.has_rates() {
-                check.problem(["open"], "there are also separate rates for kinds of op", "leave out one of the two");
+                check.problem(
+                    ["open"],
+                    "`open` cannot be combined with `bytes-per-second` or `ops-per-second`",
+                    "remove one of them",
+                );
             }
         }
         for (key, rates) in [("bytes-per-second", &pace.bytes_per_second), ("ops-per-second", &pace.ops_per_second)] {
@@ -356,8 +365,8 @@ fn pace(check: &mut Checker, pace: &Pace) {
         if pace.reads_count_as_writes && (pace.bytes_per_second.read.is_some() || pace.ops_per_second.read.is_some()) {
             check.problem(
                 ["reads-count-as-writes"],
-                "there is also a separate rate for reads",
-                "leave out one of the two",
+                "`reads-count-as-writes` cannot be combined with a rate for reads",
+                "remove one of them",
             );
         }
         if let Some(think) = &pace.think {
@@ -369,14 +378,19 @@ fn pace(check: &mut Checker, pace: &Pace) {
         if let Some(consumer) = &pace.consumer {
             check.positive(
                 ["consumer", "batch"],
-                "a batch",
+                "the batch",
                 consumer.batch.0,
-                "use the bytes of a step, such as `45MiB`",
+                "give the bytes per batch, such as `45MiB`",
             );
-            check.positive(["consumer", "busy"], "the time of a step", consumer.busy.0, "use a time such as `200ms`");
+            check.positive(
+                ["consumer", "busy"],
+                "the busy time per batch",
+                consumer.busy.0,
+                "use a time such as `200ms`",
+            );
             check.positive(["consumer", "ahead"], "the number of batches ahead", consumer.ahead.into(), "2 is usual");
             if pace.flow.is_some() {
-                check.problem(["consumer"], "a group of a flow has no consumer of its own", "leave out one of the two");
+                check.problem(["consumer"], "`consumer` cannot be combined with `flow`", "remove one of them");
             }
         }
     });
@@ -420,7 +434,7 @@ fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
             {
                 check.problem(
                     ["backend", "io-uring", "poll-completions"],
-                    "a polled ring supports only reads and writes, no flushes or trims",
+                    "a polled ring supports only reads and writes, not flushes or trims",
                     "leave `poll-completions` out, or the flushes and trims",
                 );
             }
@@ -439,7 +453,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     let name = group.backend.name();
     let auto = group.backend == Backend::Auto;
     match facts.kind {
-        // Sockets and memory need a range of offsets but no file.
+        // These backends use only a range of offsets, so a null target is enough for them.
         Kind::Null
             if !auto && !matches!(group.backend, Backend::Null | Backend::Socket { .. } | Backend::PageFault) =>
         {
@@ -455,10 +469,11 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
             "use backend = \"auto\"",
         ),
         Kind::Files | Kind::Device if matches!(group.backend, Backend::Null | Backend::Sim | Backend::PageFault) => {
+            let kind = if group.backend == Backend::Sim { "sim" } else { "null" };
             check.problem(
                 ["backend"],
                 format!("the backend `{name}` does no I/O, but the target `{}` is real", group.target),
-                format!("use backend = \"auto\", or a `[target.NAME.{name}]`"),
+                format!("use backend = \"auto\", or a `[target.NAME.{kind}]`"),
             )
         }
         _ => {}
@@ -518,9 +533,9 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         );
     }
     let is_over_set = matches!(facts.shape, Shape::Tree { .. });
-    let is_foreign =
+    let needs_other_calls =
         matches!(group.backend, Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio | Backend::IoUring { .. });
-    if is_program && if is_over_set { is_foreign } else { !auto } {
+    if is_program && if is_over_set { needs_other_calls } else { !auto } {
         check.problem(
             ["backend"],
             format!("a program uses plain system calls and cannot use the backend `{name}`"),
@@ -532,7 +547,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     }
 }
 
-/// Checks verification, which needs stored data and blocks of one size.
+/// Checks verification, which needs a target that stores data, and blocks of one size.
 fn verify(check: &mut Checker, group: &WorkerGroup, rules: &Verify, facts: Facts) {
     if rules.threads > VERIFY_THREADS_MAX {
         check.problem(
@@ -545,8 +560,8 @@ fn verify(check: &mut Checker, group: &WorkerGroup, rules: &Verify, facts: Facts
     if is_own && !matches!(rules.method, VerifyMethod::Crc32c | VerifyMethod::XxHash) {
         check.problem(
             ["verify", "method"],
-            "blocks with Plumb's own headers support only CRC-32C and xxHash",
-            "use `crc32c` or `xx-hash`, or fio's layout, `versioned`",
+            "Plumb's own stamps support only CRC-32C and xxHash",
+            "use `crc32c` or `xx-hash`, or fio's `layout = \"versioned\"`",
         );
     }
     let requests = match group.work.foreign_stream() {
@@ -556,12 +571,12 @@ fn verify(check: &mut Checker, group: &WorkerGroup, rules: &Verify, facts: Facts
     if rules.layout == StampLayout::Sysbench {
         let mixes = requests.is_some_and(|requests| matches!(requests.does, RequestOps::Mix { .. }));
         let (message, help) = match () {
-            () if requests.is_none() => ("only `requests` have sysbench's trailers", "use another `layout`"),
+            () if requests.is_none() => ("only `requests` can have sysbench's stamps", "use another `layout`"),
             () if rules.method != VerifyMethod::Crc32 => {
-                ("sysbench's trailers hold a CRC-32", "use `method = \"crc32\"`")
+                ("sysbench's stamps hold a CRC-32", "use `method = \"crc32\"`")
             }
             () if mixes && (group.count > 1 || group.depth > 1) => {
-                ("a read may see half of a write of another worker", "use one worker at `depth = 1`, or reads alone")
+                ("a read may see half of a concurrent write", "use one worker at `depth = 1`, or reads alone")
             }
             () => return,
         };
@@ -572,7 +587,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, rules: &Verify, facts: Facts
             check.problem(
                 ["verify", "layout"],
                 "only Plumb's own generator supports Plumb's own stamps",
-                "use `versioned` or `unversioned`",
+                "use `layout = \"versioned\"` or `layout = \"unversioned\"`",
             );
         }
         return;
@@ -589,7 +604,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, rules: &Verify, facts: Facts
         return;
     };
     let Verify { only, backlog, redraw, flushed_only, threads, state, .. } = rules;
-    for (key, is_said) in [
+    for (key, is_set) in [
         ("only", *only),
         ("backlog", backlog.is_some()),
         ("redraw", *redraw),
@@ -597,7 +612,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, rules: &Verify, facts: Facts
         ("threads", *threads > 0),
         ("state", *state != VerifyState::default()),
     ] {
-        if is_said {
+        if is_set {
             check.problem(
                 ["verify", key],
                 "only `fio` and `sweep` streams read back what they wrote",
@@ -608,7 +623,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, rules: &Verify, facts: Facts
     if !is_own && work.mix.read > 0 && work.mix.write > 0 {
         check.problem(
             ["verify", "layout"],
-            "in a mix, reads can be verified only with Plumb's own headers",
+            "in a mix, reads can be verified only with Plumb's own stamps",
             "use `layout = \"plumb\"`, or a phase of its own for verifying",
         );
     }
@@ -617,7 +632,7 @@ fn verify(check: &mut Checker, group: &WorkerGroup, rules: &Verify, facts: Facts
         if block.min().0 < Verify::HEADER_BYTES {
             check.problem(
                 ["work", "blocks", key],
-                format!("a verified block has a header of at least {} bytes", Verify::HEADER_BYTES),
+                format!("a verified block must hold a stamp of {} bytes", Verify::HEADER_BYTES),
                 format!("use blocks of at least {}", plumb_workload::Bytes(Verify::HEADER_BYTES)),
             );
         }

@@ -43,7 +43,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, rep
         check.problem(
             ["pace"],
             "a replay has its own timing",
-            "leave `pace` out; `work.replay.timing` says when calls begin",
+            "leave `pace` out; `work.replay.timing` sets when calls begin",
         );
     }
     if group.verify.is_some() {

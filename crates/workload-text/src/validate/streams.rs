@@ -28,7 +28,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         check.problem(
             ["work"],
             format!("a group of {} workers cannot share one stream", group.count),
-            "use `count = 1`, and a group of its own with a `worker-number` of its own for each further worker",
+            "use `count = 1`, and a separate group with another `worker-number` for each further worker",
         );
     }
     if let Some((key, problem, help)) = group.work.accesses().and_then(Accesses::problem) {
@@ -38,7 +38,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         if !phase.has_member(name) {
             check.problem(
                 ["work"],
-                format!("it waits for the group `{name}`, which does not exist in the phase"),
+                format!("the group waits for `{name}`, which does not exist in the phase"),
                 "name a group of the same phase in `start.after`",
             );
         }
@@ -145,7 +145,7 @@ fn stream(check: &mut Checker, stream: &Stream) {
         check.problem([], "the stream has no reads, writes or trims", "give a `read-percent`, or `trims = true`");
     }
     if stream.read_percent.is_some_and(|percent| percent > 100) {
-        check.problem(["read-percent"], "it is above 100", "use 0 to 100");
+        check.problem(["read-percent"], "`read-percent` is above 100", "use 0 to 100");
     }
     for (key, moves, size) in [
         ("read", moves.read, &stream.sizes.read),

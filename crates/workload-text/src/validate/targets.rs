@@ -59,7 +59,7 @@ fn one(check: &mut Checker, target: &Target) {
                 Some(size) => check.size(["size"], size),
                 None if target.path.is_relative() => check.problem(
                     [],
-                    "a file that Plumb makes needs a size",
+                    "a file that Plumb creates needs a size",
                     "add `size = \"1GiB\"`; only an existing file with an absolute path can do without one",
                 ),
                 None => {}
@@ -217,7 +217,7 @@ fn shared(check: &mut Checker, workload: &Workload, name: &str, target: &Target)
         _ => check.problem(
             ["sim", "shares"],
             format!("`{owner}` is not another simulated target that has its own `{device}`"),
-            "name one that is, or leave `shares` out for a device of its own",
+            "name such a target, or leave `shares` out for a device of its own",
         ),
     }
 }

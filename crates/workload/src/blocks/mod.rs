@@ -92,8 +92,8 @@ fn omit_plumb_name(schema: &mut schemars::Schema) {
 }
 
 impl BlockStream {
-    /// Returns `true` for Plumb's own generator. Streams of other tools have one worker per group and open
-    /// files by that group's rules.
+    /// Returns `true` for Plumb's own generator. Streams of other tools open files by their group's rules, and have one
+    /// worker per group, except for `requests`.
     pub fn is_plumb(&self) -> bool {
         matches!(self, BlockStream::Plumb(_))
     }

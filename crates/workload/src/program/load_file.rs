@@ -305,10 +305,10 @@ impl Reading {
                 op.moved = if numbers > 3 { self.number(first + 3)? } else { 0 };
                 let end = op.offset.checked_add(op.length).filter(|end| i64::try_from(*end).is_ok());
                 if end.is_none() {
-                    return Err("it ends beyond the largest possible file".to_owned());
+                    return Err("the operation ends beyond the largest possible file".to_owned());
                 }
                 if numbers > 3 && (op.length > MOVED_MAX || op.moved > op.length) {
-                    return Err(format!("at most {MOVED_MAX} bytes can be moved, and no more than are asked for"));
+                    return Err(format!("at most {MOVED_MAX} bytes can be moved, and no more than requested"));
                 }
             }
             LoadAct::Flush | LoadAct::QueryFile | LoadAct::SetFile => op.slot = self.slot(self.number(first)?)?,

@@ -270,7 +270,7 @@ impl Program {
         is_shared && self.transfers().any(together)
     }
 
-    /// Returns `true` if the timed part contains delays.
+    /// Returns `true` if the timed part contains delays, or pauses between its records.
     pub fn waits(&self) -> bool {
         walk(&self.steps).any(|step| matches!(step, Step::Delay { .. }))
             || self.transfers().any(Transfer::waits)
@@ -278,15 +278,14 @@ impl Program {
             || self.shared_steps().iter().any(|step| matches!(step.does, SharedWork::Delay { .. }))
     }
 
-    /// Returns `true` if the timed part writes records of named files.
+    /// Returns `true` if the timed part writes data with transfers, PostMark or shared steps. Other steps do not count.
     pub fn writes(&self) -> bool {
         self.transfers().any(Transfer::writes)
             || self.postmarks().any(|step| step.part.writes(&step.run))
             || self.shared_steps().iter().any(|step| step.does.kind() == Some(OpKind::Write))
     }
 
-    /// Returns `true` if each timed write is flushed within the timed part: every written
-    /// handle is flushed afterwards.
+    /// Returns `true` if a flush follows the last write of the timed part. A flush of any handle counts for all handles.
     pub fn flushes(&self) -> bool {
         if self.is_over_shared_sets() {
             return shared::flushes_all(&self.shared_steps());
@@ -350,7 +349,7 @@ impl Program {
         moves
     }
 
-    /// Returns the end offset of the timed transfers in a file, in bytes.
+    /// Returns the offset at which the furthest timed transfer ends, in bytes; 0 without transfers.
     pub fn reach_bytes(&self) -> u64 {
         self.transfers().map(Transfer::end).max().unwrap_or(0)
     }

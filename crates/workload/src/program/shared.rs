@@ -21,7 +21,7 @@ use std::path::PathBuf;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SharedTree {
-    /// Root of the tree; relative paths start at the working directory. Its contents are test data and are kept.
+    /// Root of the tree; relative paths start at the working directory. Its contents are test data, and stay after the run.
     pub path: PathBuf,
     /// Maximum number of files.
     #[serde(default)]
@@ -209,7 +209,7 @@ pub enum SharedWork {
     Create,
     /// `close` of the handle's file.
     Close,
-    /// `unlink` of the handle's file, or of an existing file that no worker has open.
+    /// `unlink` of the handle's file, or of an existing file, preferably one that no worker has open.
     Remove,
     /// `fstat` of the handle's file, or `stat` of an existing one.
     Stat,

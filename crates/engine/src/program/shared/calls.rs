@@ -252,7 +252,7 @@ impl<'a> SharedCalls<'a> {
         let (set, file) = match own {
             Some(own) => own,
             None => {
-                // Another worker has removed it, or the handle had none: pick another file of the set.
+                // Another worker has removed the file, or the handle held none, so pick another file of the set.
                 let set = held.map_or_else(|| self.set_of(step), |(set, _)| Ok(set))?;
                 let of = self.set(set);
                 let taken = self.pick(step, set, &of.state.files, of.shape.files(), Entries::take_existing);
@@ -398,7 +398,7 @@ impl<'a> SharedCalls<'a> {
         Ok(moved)
     }
 
-    /// Checks from time to time for enough free space: files may grow as long as the run lasts.
+    /// Checks from time to time for enough free space, because files may grow as long as the run lasts.
     #[inline]
     fn has_room(&mut self, handle: usize, moved: u64) -> Result<(), Errno> {
         self.written += moved;

@@ -30,7 +30,7 @@ pub(super) enum Instruction {
         counter: u16,
         after: u32,
     },
-    /// Decrements the counter, and jumps to the loop's first instruction until it is 0.
+    /// Decrements the counter, and jumps to the loop's first instruction unless the counter is then 0.
     Again {
         counter: u16,
         first: u32,
@@ -133,10 +133,10 @@ pub(crate) struct SharedProgram {
     pub(super) handles: usize,
     /// Whether a step cycles through handles.
     pub(super) takes_turns: bool,
-    /// Bytes of its largest read, and of its largest write, in one call.
+    /// Bytes of the program's largest read, and of its largest write, in one call.
     pub(super) largest_read: u64,
     pub(super) largest_write: u64,
-    /// Bytes of its largest asynchronous write.
+    /// Bytes of the program's largest asynchronous write.
     pub(super) largest_started: u64,
     /// Memory that reads are spread over, bytes.
     pub(super) spread: u64,
@@ -173,7 +173,7 @@ pub(crate) struct SharedPhase {
 }
 
 impl SharedPhase {
-    /// Returns the statistics of its steps.
+    /// Returns the statistics of the phase's steps.
     pub(crate) fn board(&self) -> &Arc<Board> {
         &self.board
     }

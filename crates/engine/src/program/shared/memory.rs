@@ -29,7 +29,8 @@ impl ReadMemory {
     }
 
     /// Returns memory for a read at a random position, so that it is no more cached than a program's own memory would
-    /// be. Positions are multiples of the length, as in Filebench: short reads touch only the beginning of each.
+    /// be. Positions are multiples of the length, rounded up to 4096 bytes, as in Filebench. Shorter reads touch only the
+    /// beginning of each place.
     #[inline]
     pub(super) fn piece(&mut self, bytes: u64, rng: &mut Rng) -> &mut [u8] {
         let apart = bytes.next_multiple_of(ALIGN_BYTES).max(ALIGN_BYTES);
@@ -39,16 +40,16 @@ impl ReadMemory {
     }
 }
 
-/// Memory that writes come from. Each block of each write differs from all others, unless the content is constant.
+/// Memory that writes come from. With random content, each block of each write differs from all others.
 pub(super) struct WriteMemory {
     region: Region,
     filler: Filler,
     content: Content,
     /// Number of bytes that hold content.
     filled: usize,
-    /// Number of the next write, used to mark its blocks. Its upper bits are the worker's.
+    /// Number of the last marked block. Its upper bits are the worker's.
     number: u64,
-    /// Bytes prepared for the first piece of the current write; 0 once it was handed out.
+    /// Bytes prepared for the first piece of the current write; 0 once that piece was handed out.
     ready: usize,
 }
 

@@ -8,11 +8,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// All workers together write at most this much between two checks, bytes.
 const CHECK_BYTES_MAX: u64 = 64 << 20;
 
-/// On a small file system, all workers together write at most 1 / `CHECK_PART` of its size. This is a fifth of
-/// the 5 % that stay free.
+/// On a small file system, all workers together write at most 1 / `CHECK_PART` of its size between two checks. This is
+/// a fifth of the 5 % that stay free.
 const CHECK_PART: u64 = 100;
 
-/// One worker writes at least this much between two checks, bytes: a check costs about a microsecond.
+/// One worker writes at least this much between two checks, bytes, because a check costs about a microsecond.
 const CHECK_BYTES_MIN: u64 = 64 << 10;
 
 /// Free space policy of one file system.

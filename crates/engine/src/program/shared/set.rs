@@ -1,4 +1,4 @@
-//! Opens a shared file set through the guard, and lays it out.
+//! Opens a shared file set through the guard, and lays out its files.
 
 use super::room::Room;
 use super::shape::{Entry, PathText, SharedShape};
@@ -47,7 +47,7 @@ pub(crate) struct SharedSet {
 
 /// Directories of the set that stay open, for all workers.
 struct HeldDirs {
-    /// By number, up to the limit; directories are never removed while the set is in use.
+    /// Indexed by directory number, up to the limit. Directories are never removed while the set is in use.
     held: Box<[OnceLock<OwnedFd>]>,
 }
 
@@ -110,7 +110,7 @@ impl SharedSet {
         })
     }
 
-    /// Path of the set's root.
+    /// Returns the path of the set's root.
     pub(crate) fn path(&self) -> &Path {
         self.root.path()
     }
@@ -123,10 +123,11 @@ impl SharedSet {
     }
 }
 
-/// Opens a set and lays it out.
+/// Opens a set, and lays it out unless an existing tree is trusted.
 ///
 /// # Errors
-/// [`EngineError::Refused`], [`EngineError::Tree`]; [`EngineError::Prepare`] after a stop signal.
+/// [`EngineError::Refused`] if the guard does not allow the path or the size, [`EngineError::Tree`] if the shape is invalid
+/// or the set cannot be laid out, and [`EngineError::Prepare`] after a stop signal.
 pub(crate) fn open_set(
     name: &str,
     target: &SharedTree,
@@ -144,7 +145,7 @@ pub(crate) fn open_set(
     let path = setting.base.join(&target.path);
     let opened = guard.open_numbered_tree(&path, facts.bytes, target.existing)?;
     let room = Room::of(opened.dir.as_fd(), opened.may_be_filled)
-        .map_err(|error| failed(format!("cannot read how much space is free: {error}")))?;
+        .map_err(|error| failed(format!("cannot read the free space: {error}")))?;
     let state = SharedState::new(&shape);
     let dirs = HeldDirs::new(shape.directories());
     let (access, content) = (target.access, target.content);
@@ -165,8 +166,8 @@ pub(crate) fn open_set(
         layout.make_directories()?;
         observer.file_set(name, FileSetStep::MakingFiles);
         layout.make_files(target.layout_threads, seed)?;
-        // Dirty pages would be written back during the measurement.
-        crate::os::sync_file_system(set.root()).map_err(|source| LayoutError::at(Path::new(""), "flush", source))
+        // Otherwise, dirty pages would be written back during the measurement.
+        crate::os::sync_file_system(set.root()).map_err(LayoutError::Flush)
     })();
     match made {
         Ok(()) => Ok(set),
@@ -182,7 +183,9 @@ enum LayoutError {
     Stopped,
     #[error("cannot {what} `{path}` of the file set: {source}", path = path.display())]
     Call { what: &'static str, path: PathBuf, source: Errno },
-    #[error("cannot start a thread that lays the file set out: {0}")]
+    #[error("cannot flush the file set: {0}")]
+    Flush(Errno),
+    #[error("cannot start a layout thread: {0}")]
     Thread(std::io::Error),
 }
 
@@ -202,7 +205,7 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    fn go_on(&self) -> Result<(), LayoutError> {
+    fn check_stop(&self) -> Result<(), LayoutError> {
         if self.stop.requested() { Err(LayoutError::Stopped) } else { Ok(()) }
     }
 
@@ -210,12 +213,12 @@ impl Layout<'_> {
     fn make_directories(&self) -> Result<(), LayoutError> {
         let (set, mut path) = (self.set, PathText::new());
         for directory in 1..set.shape.directories() {
-            self.go_on()?;
+            self.check_stop()?;
             let parent = set.shape.write_directory(directory, &mut path);
             self.make_directory(parent, &path)?;
         }
         for leaf in 0..set.shape.leaves() {
-            self.go_on()?;
+            self.check_stop()?;
             let parent = set.shape.write_path(Entry::Leaf(leaf), &mut path);
             if set.state.leaves.exists(leaf) {
                 self.make_directory(parent, &path)?;
@@ -231,7 +234,7 @@ impl Layout<'_> {
         match made {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) if self.existing != ExistingTree::Remove => Ok(()),
-            Err(source) => Err(LayoutError::at(path.as_path(), "make directory", source)),
+            Err(source) => Err(LayoutError::at(path.as_path(), "create directory", source)),
         }
     }
 
@@ -259,7 +262,7 @@ impl Layout<'_> {
                 if turn >= files {
                     return Ok(());
                 }
-                self.go_on()?;
+                self.check_stop()?;
                 self.make_file(order.of(turn) as u32, &mut path, &mut piece, &mut filler)?;
             }
         };
@@ -298,7 +301,7 @@ impl Layout<'_> {
         let new = if self.existing == ExistingTree::Remove { OFlags::EXCL } else { OFlags::empty() };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | new;
         let made = set.dir(parent).and_then(|dir| crate::raw_open::openat(dir, path.name(), flags, FILE_MODE));
-        let handle = made.map_err(failed("make file"))?;
+        let handle = made.map_err(failed("create file"))?;
         let there = match self.existing {
             ExistingTree::Remove => 0,
             _ => rustix::fs::fstat(&handle).map_err(failed("read the length of file"))?.st_size as u64,
@@ -307,11 +310,23 @@ impl Layout<'_> {
             Ordering::Less => write_whole(handle.as_fd(), size, piece, &mut |piece| filler.fill(piece))
                 .map_err(failed("write file"))?,
             Ordering::Equal => {}
-            Ordering::Greater => rustix::fs::ftruncate(&handle, size).map_err(failed("cut file"))?,
+            Ordering::Greater => rustix::fs::ftruncate(&handle, size).map_err(failed("truncate file"))?,
         }
         if self.drops {
             rustix::fs::fadvise(&handle, 0, None, Advice::DontNeed).map_err(failed("evict file"))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: a failed flush, which concerns the whole set, is not reported with an empty path.
+    #[test]
+    fn failed_flushes_name_the_whole_set() {
+        let error = LayoutError::Flush(Errno::IO).to_string();
+        assert!(error.starts_with("cannot flush the file set: "), "{error}");
     }
 }

@@ -25,7 +25,7 @@ const NAME_MAX: u32 = 99_999_999;
 /// Maximum number of directories of a tree, whose table takes 1 GiB.
 const DIRECTORIES_MAX: u32 = 1 << 26;
 
-/// The tree would have more directories than the table can hold.
+/// Error for a tree with more directories than the table can hold.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
     "its files need more than {directories_max} directories of {mean_width:.0} entries; use a larger `width` \
@@ -40,11 +40,11 @@ pub(crate) struct TooManyDirectories {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Directory {
     parent: u32,
-    /// Its name in its parent.
+    /// Name of the directory in its parent.
     name: u32,
-    /// Number of the first file at or after it.
+    /// Number of the first file in this directory or a later one.
     first_file: u32,
-    /// Number of the first empty directory at or after it.
+    /// Number of the first empty directory in this directory or a later one.
     first_leaf: u32,
 }
 
@@ -132,7 +132,7 @@ impl SharedShape {
     /// Draws the tree of a target.
     ///
     /// # Errors
-    /// It has too many directories.
+    /// The tree would have too many directories.
     pub(crate) fn new(target: &SharedTree, seed: u64) -> Result<SharedShape, TooManyDirectories> {
         SharedShape::within(target, seed, DIRECTORIES_MAX)
     }
@@ -153,7 +153,7 @@ impl SharedShape {
         Ok(shape)
     }
 
-    /// Adds directories below the root until all files have a place. The root itself has no files.
+    /// Adds directories below the root until all files and empty directories have a place. The root itself has no files.
     fn grow(
         &mut self,
         drawing: &mut Drawing,

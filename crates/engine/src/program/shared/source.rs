@@ -121,7 +121,8 @@ pub(super) struct SharedSource<'a> {
     rng: Rng,
     at: usize,
     counters: Vec<u64>,
-    /// By step: the number of wake-ups, or the work done, when the step last ran.
+    /// By step: the number of wake-ups, or the work done plus one, when the step last ran. For [`StepAction::Finish`], the
+    /// drawn amount plus one.
     seen: Vec<u64>,
     spun: AtomicU8,
     /// Number of instructions since the last yielded op or step.

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 const WORD_BITS: u32 = u64::BITS;
 
-/// Number of cells that count open files. A larger set shares cells between files. A file then counts as open if its
-/// neighbor is, and only steps that remove files skip it.
+/// Number of cells that count open files. In a larger set, several files share a cell, and all of them count as open if
+/// one is. This only affects steps that remove files, which skip open ones.
 const OPEN_CELLS: u32 = 1 << 16;
 
 /// Maximum number of open files skipped before one is removed anyway.

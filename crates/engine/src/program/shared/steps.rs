@@ -5,7 +5,7 @@ use plumb_workload::OpKind;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Number of buckets; bucket i counts times of less than 2^i ns.
+/// Number of buckets. Bucket i counts times from 2^(i - 1) to below 2^i ns; the last one counts all longer times too.
 const BUCKETS: usize = 64;
 
 /// Counters of one worker's step.

@@ -82,7 +82,7 @@ impl Credit {
         credit
     }
 
-    /// Makes room for this much credit, and waits for it.
+    /// Makes room for this much credit, and waits until it was given.
     pub(super) fn take(&self, credit: u64, clock: &Clock, control: WorkerControl<'_>) -> Waited {
         self.room.give(credit);
         self.given.take(credit, clock, control)
@@ -127,8 +127,9 @@ pub(super) struct Events {
     gap_ticks: f64,
     kept_ticks: Ticks,
     per_second: u64,
-    /// Time of the next event, in ticks from the first call.
-    next: AtomicU64,
+    /// Due time of the last event taken, in ticks from the first call.
+    last_due: AtomicU64,
+    /// Time of the first call, in ticks; 0 before.
     begins: AtomicU64,
 }
 
@@ -139,7 +140,7 @@ impl Events {
             gap_ticks: second / per_second.max(1) as f64,
             kept_ticks: (second * KEPT_SECONDS as f64) as Ticks,
             per_second,
-            next: AtomicU64::new(0),
+            last_due: AtomicU64::new(0),
             begins: AtomicU64::new(0),
         }
     }
@@ -155,7 +156,7 @@ impl Events {
         let since = now.saturating_sub(self.begins.load(Relaxed));
         let gap = (self.gap_ticks * events as f64) as Ticks;
         let earliest = since.saturating_sub(self.kept_ticks);
-        let taken = self.next.fetch_update(Relaxed, Relaxed, |next| Some(next.max(earliest).saturating_add(gap)));
+        let taken = self.last_due.fetch_update(Relaxed, Relaxed, |last| Some(last.max(earliest).saturating_add(gap)));
         let due = taken.unwrap_or(0).max(earliest).saturating_add(gap);
         wait_until(clock, control, self.begins.load(Relaxed).saturating_add(due))
     }

@@ -1,5 +1,5 @@
 //! State of each file of a job. A job can have a hundred thousand files, so state that only some jobs need is kept in
-//! separate arrays, which other jobs leave empty.
+//! separate arrays, which are empty in other jobs.
 
 use super::curve::{self, PlaceCurve};
 use super::parts::Part;
@@ -7,7 +7,7 @@ use super::random_map::{Map, Register, SmallMap};
 use super::script::{Kind, Mix, PlannedCoverage, Script};
 use super::steady_state::SteadyBlocks;
 
-/// No op has started here yet. No op starts at this offset, since files end before it.
+/// Start of the last op before there was one. Files end before this offset, so no op starts there.
 const NOWHERE: u64 = u64::MAX;
 
 /// The last op of a kind in a file.
@@ -31,9 +31,9 @@ enum Covers {
     Maps(Box<[Map]>),
     /// For files with few blocks.
     SmallMaps(Box<[SmallMap]>),
-    /// `None` for a file without a register.
+    /// `None` if no register fits; blocks are then drawn.
     Registers(Box<[Option<Register>]>),
-    /// For the only file.
+    /// For a job's only file, on the way to a steady state.
     SteadyState(Option<Box<SteadyBlocks>>),
     Again,
 }
@@ -70,7 +70,7 @@ impl Files {
         let count = parts.count();
         let (kinds, place) = match script.mix {
             Mix::Only(_) => (1, [0, 0, 0]),
-            // Reads or trims, and writes.
+            // One entry for reads or trims, and one for writes.
             Mix::ReadWrite(_) | Mix::TrimWrite => (2, [0, 1, 0]),
         };
         let all = || (0..count).map(|file| parts.of(file));
@@ -109,7 +109,7 @@ impl Files {
         self.states.len()
     }
 
-    /// Resets a file to its state after opening.
+    /// Resets a file to the state of a newly opened file.
     pub(super) fn reset(&mut self, script: &Script, file: usize) {
         let first = self.first(script, file);
         self.lasts[file * self.kinds..][..self.kinds].fill(Last { end: first, start: NOWHERE });
@@ -194,12 +194,13 @@ impl Files {
         *self.last_mut(file, kind) = Last { end, start };
     }
 
-    /// Forgets where the last op of this kind started.
+    /// Forgets the start of the last op of this kind.
     pub(super) fn forget_start(&mut self, file: usize, kind: Kind) {
         self.last_mut(file, kind).start = NOWHERE;
     }
 
-    /// Marks up to `wanted` blocks as used. Returns how many of them, from the first on, were free.
+    /// Marks blocks from `block` on, at most `wanted`, up to the first used one. Returns how many it marked; `None`
+    /// without a map.
     #[inline]
     pub(super) fn mark_run(&mut self, file: usize, block: u64, wanted: u64) -> Option<u64> {
         match &mut self.covers {
@@ -209,7 +210,8 @@ impl Files {
         }
     }
 
-    /// Returns the block at a drawn share of all `blocks`, or the next free one; `None` if there is none left.
+    /// Returns the next block: from the register if there is one, else drawn, and moved to the next free block if a map
+    /// is kept. `None` if all are used.
     #[inline]
     pub(super) fn block(
         &mut self,
@@ -230,7 +232,7 @@ impl Files {
         }
     }
 
-    /// Returns the next block on the way to a steady state. `share` draws whether a block may be rewritten.
+    /// Returns the next block on the way to a steady state. `share` draws whether the returned block is rewritten later.
     pub(super) fn steady_block(&mut self, file: usize, kind: Kind, share: impl FnOnce() -> f64) -> Option<u64> {
         debug_assert_eq!(file, 0, "the plan refuses more files");
         match &mut self.covers {

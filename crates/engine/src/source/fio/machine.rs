@@ -1,6 +1,6 @@
 //! The draws of a job, one op after another: file, kind, offset, and length.
 //!
-//! It keeps the same state as fio and changes it in fio's order, because each draw affects the next one.
+//! The machine keeps the same state as fio and changes it in fio's order, because each draw affects the next one.
 
 use super::choice::FileCurve;
 use super::files::{Files, Span};
@@ -223,7 +223,7 @@ impl Machine {
         }
     }
 
-    /// Drops the cached data of a file that starts from the beginning.
+    /// Queues an op that drops the cached data of a file whose offsets start over.
     #[cold]
     pub(super) fn evict(&mut self, script: &Script, file: usize) {
         if script.files.evicts && !self.muted {

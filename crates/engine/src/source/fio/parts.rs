@@ -51,7 +51,7 @@ impl Parts {
         if self.count == 1 { self.each.first() } else { None }
     }
 
-    /// Returns all distinct parts, possibly with duplicates.
+    /// Returns every distinct part at least once.
     pub(super) fn distinct(&self) -> impl Iterator<Item = &Part> {
         self.each.iter()
     }

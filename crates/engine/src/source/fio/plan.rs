@@ -20,11 +20,11 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy)]
 pub struct FioPlanRequest<'a> {
     pub stream: &'a Stream,
-    /// Rules for opening, sharing and removing its files.
+    /// Rules for opening, sharing and removing the job's files.
     pub files: &'a FileRules,
-    /// Flushes between its ops and at its end.
+    /// Flushes between the job's ops and at its end.
     pub syncs: &'a Syncs,
-    /// Settings for verification, if it verifies.
+    /// Settings for verification; `None` if the job does not verify.
     pub verify: Option<&'a Verify>,
     /// Length of each of the target's files and devices, in bytes.
     pub(crate) file_lengths: &'a Lengths,
@@ -32,7 +32,7 @@ pub struct FioPlanRequest<'a> {
     pub io_alignment_bytes: u64,
     /// Whether the backend queues ops or completes each within its call.
     pub handing: Handing,
-    /// Whether its ops use the page cache on files that stay open.
+    /// Whether the job's ops use the page cache on files that stay open.
     pub cached: bool,
     /// Whether a log should contain where the job opens and closes its files.
     pub noted: bool,
@@ -161,7 +161,7 @@ impl FioPlan {
         self.used().map(|sizes| sizes.smallest).min().unwrap_or_default()
     }
 
-    /// Returns the number of distinct bytes that its ops can touch.
+    /// Returns the number of distinct bytes that the job's ops can touch.
     pub fn working_set_bytes(&self) -> u64 {
         let bytes = |part: &Part| part.length.min(part.file_length.saturating_sub(part.start));
         self.script.parts.sum(bytes)

@@ -1,4 +1,4 @@
-//! One fault for each case, by tables: the kind and the time of a fault are data. The server recognizes the running
+//! One fault for each case, by tables: the kind and the time of a fault are data. The server recognises the running
 //! case by the directory that is made for it, so that a whole run has a different fault in each of its cases.
 
 use crate::sys::Stat;

@@ -17,7 +17,7 @@ use std::path::Path;
 
 const TOOL: &str = "fs_mark";
 
-/// An fs_mark command: several iterations. The exit code is 1 on any failure.
+/// An fs_mark command, which may run several iterations. The exit code is 1 on any failure.
 pub struct FsMark {
     settings: FsMarkSettings,
     done: Cell<u32>,
@@ -28,7 +28,7 @@ pub struct Quiet;
 impl Progress for Quiet {}
 
 impl FsMark {
-    /// Returns the log file. The user did not type its default name, so links there are not followed.
+    /// Returns the log file. Links are not followed under the default name, which the user need not have chosen.
     fn log(&self) -> OutputFile<'_> {
         match self.settings.log.as_str() {
             DEFAULT_LOG => OutputFile::made_up("-l", DEFAULT_LOG),
@@ -88,7 +88,7 @@ impl Dialect for FsMark {
         Ok(Quiet)
     }
 
-    /// The rate is in the last line, and scripts read it with `fs_mark 2>&1 | tail -1`.
+    /// Keeps Plumb's own line from being the last one, from which scripts read the rate: `fs_mark 2>&1 | tail -1`.
     fn line_place(&self) -> LinePlace {
         if self.settings.iterations == 1 { LinePlace::BeforeReport } else { LinePlace::LastUnlessMerged }
     }
@@ -106,7 +106,7 @@ impl Dialect for FsMark {
     }
 }
 
-/// Returns the use of a directory's file system, in percent.
+/// Returns the used share of a directory's file system, in percent.
 fn full_percent(directory: &Path) -> u32 {
     rustix::fs::statvfs(directory).map_or(0, |found| {
         let used = found.f_blocks.saturating_sub(found.f_bavail);

@@ -176,7 +176,7 @@ pub(super) fn copied(check: &mut Checker, workload: &Workload, group: &WorkerGro
     };
     let (message, help) = match () {
         () if ends.any(|end| end != to) => (
-            "its files are copied to several targets".to_owned(),
+            "the program's files are copied to several targets".to_owned(),
             "copy them to one, and use other workers for the others",
         ),
         () if to == group.target || groups().any(|other| other.target == to) => (
@@ -211,9 +211,9 @@ fn memory(check: &mut Checker, program: &Program) {
         );
     }
     for (key, size) in [("spread", program.memory.spread), ("purge-line", program.memory.purge_line)] {
-        check.positive_if_some(["memory", key], "a size", size.map(|size| size.0));
+        check.positive_if_some(["memory", key], &format!("`memory.{key}`"), size.map(|size| size.0));
         if size.is_some_and(|Bytes(bytes)| bytes > 1 << 32) {
-            check.problem(["memory", key], "this exceeds the memory of a worker", "use at most 4 GiB");
+            check.problem(["memory", key], "the size exceeds the memory of a worker", "use at most 4 GiB");
         }
     }
     if let ProgramContent::Words { every, .. } = &program.content

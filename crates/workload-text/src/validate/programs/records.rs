@@ -98,7 +98,9 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
         _ if handle.mpi.is_some() => (false, "use `via.mpi = {}`, or open it without `mpi`"),
         Via::Plain | Via::Positioned | Via::Bytes => (!handle.stream, "open it without `stream`"),
         Via::Stdio | Via::Characters | Via::UnlockedCharacters => (handle.stream, "open it with `stream = {}`"),
-        Via::Mapped { .. } => (handle.mapped_bytes >= transfer.end(), "put a `map` of its whole length before it"),
+        Via::Mapped { .. } => {
+            (handle.mapped_bytes >= transfer.end(), "put a `map` of the file's whole length before this step")
+        }
         Via::PosixAio { depth, .. } => {
             check.positive(["via", "posix-aio", "depth"], "the depth", depth.into(), "use at least 1");
             if depth > QUEUE_DEPTH_MAX {
@@ -186,6 +188,6 @@ fn record(check: &mut Checker, length: Bytes, end: u64) {
         check.problem(["record"], format!("{length} is more than one call can move"), "use less than 2 GiB");
     }
     if end > MAX_OFFSET_BYTES {
-        check.problem([], "it reaches beyond the largest file size", "use fewer or smaller records");
+        check.problem([], "the transfer reaches beyond the largest file size", "use fewer or smaller records");
     }
 }

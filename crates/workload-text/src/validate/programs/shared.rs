@@ -40,7 +40,7 @@ pub(in crate::validate) fn tree(check: &mut Checker, tree: &SharedTree) {
     if !(1..=LAYOUT_THREADS_MAX).contains(&tree.layout_threads) {
         check.problem(
             ["layout-threads"],
-            format!("{} threads cannot make the files", tree.layout_threads),
+            format!("{} threads cannot create the files", tree.layout_threads),
             format!("use 1 to {LAYOUT_THREADS_MAX}"),
         );
     }
@@ -112,8 +112,9 @@ pub(in crate::validate) fn check(check: &mut Checker, workload: &Workload, group
     for (name, tree) in trees {
         let (other, known) = *first.get_or_insert((name, tree));
         if known.content != tree.content {
-            let message =
-                format!("its file sets `{other}` and `{name}` have different content, but a worker writes one kind");
+            let message = format!(
+                "the program's file sets `{other}` and `{name}` have different content, but a worker writes one kind"
+            );
             check.problem(["steps"], message, "give them the same `content`");
         }
     }
@@ -126,7 +127,7 @@ fn meetings(check: &mut Checker, workload: &Workload, group: &WorkerGroup, progr
     for (name, step) in program.shared_names() {
         if own.insert(name.clone(), step).is_some() {
             let message = format!("two steps are named `{name}`");
-            check.problem(["steps"], message, "give each a name of its own: statistics are listed by it");
+            check.problem(["steps"], message, "give each a different name, because statistics are listed by name");
         }
     }
     // Workers meet within their phase.
@@ -170,7 +171,7 @@ fn one(check: &mut Checker, workload: &Workload, step: &SharedStep, nesting: usi
         return check.problem([], "steps are nested too deeply", format!("use at most {NESTING_MAX} levels"));
     }
     if step.name.is_empty() {
-        check.problem(["name"], "the step has no name", "give it one: statistics are listed by it");
+        check.problem(["name"], "the step has no name", "give it one, because statistics are listed by name");
     }
     if step.file.handle > HANDLE_MAX {
         let message = format!("the handle {} is too high", step.file.handle);
@@ -205,7 +206,7 @@ fn one(check: &mut Checker, workload: &Workload, step: &SharedStep, nesting: usi
     match &step.does {
         SharedWork::Steps(steps) => {
             if steps.is_empty() {
-                check.problem(["does"], "it contains no steps", "add one");
+                check.problem(["does"], "the step contains no steps", "add one");
             }
             for inner in steps {
                 one(check, workload, inner, nesting + 1);

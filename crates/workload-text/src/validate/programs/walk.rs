@@ -363,7 +363,7 @@ impl Walk<'_> {
             Pick::New => self.check.problem(
                 ["file"],
                 "this step needs an existing file, and `new` does not exist yet",
-                "use `create` to make one; `rename`, `link` and `symlink` find the new name themselves",
+                "use `create` to create one; `rename`, `link` and `symlink` find the new name themselves",
             ),
             Pick::Same if state.same == Same::Nothing => self.check.problem(
                 ["file"],
@@ -427,7 +427,7 @@ impl Walk<'_> {
             return;
         }
         if !open.read && !open.write {
-            self.check.problem([], "it is opened neither for reading nor for writing", "add `read` or `write`");
+            self.check.problem([], "the file is opened neither for reading nor for writing", "add `read` or `write`");
         }
         if open.exclusive && !open.create {
             self.check.problem(["exclusive"], "`exclusive` applies only to files that are created", "add `create`");

@@ -173,8 +173,8 @@ fn workers_and_their_backends() {
                 group(w).pace.ops_per_second.read = Some(PerSecond(10.0));
             },
             "phase[0].workers[0].pace.open",
-            "separate rates",
-            "one of the two",
+            "cannot be combined",
+            "one of them",
         ),
         (
             |w| group(w).pace.bytes_per_second.write = Some(PerSecond(0.0)),
@@ -202,7 +202,7 @@ fn workers_and_their_backends() {
                 blocks(w).fsync_every = 1;
             },
             "phase[0].workers[0].backend.io-uring.poll-completions",
-            "no flushes",
+            "not flushes",
             "leave",
         ),
         (
@@ -326,6 +326,7 @@ fn workers_and_their_targets() {
         (|w| w.phase[1].workers[0].count = 101, "phase[1].workers[0].count", "there are 100", "more files"),
         (|w| group(w).backend = Backend::Null, "phase[0].workers[0].backend", "does no I/O", "target.NAME.null"),
         (|w| group(w).backend = Backend::Sim, "phase[0].workers[0].backend", "does no I/O", "target.NAME.sim"),
+        (|w| group(w).backend = Backend::PageFault, "phase[0].workers[0].backend", "does no I/O", "target.NAME.null"),
         (
             |w| {
                 group(w).target = "nil".into();
@@ -391,7 +392,7 @@ fn verification() {
                 blocks(w).block = BlockSize::Fixed(Bytes(32));
             },
             "phase[0].workers[0].work.blocks.block",
-            "header of at least 64 bytes",
+            "a stamp of 64 bytes",
             "at least 64",
         ),
         (

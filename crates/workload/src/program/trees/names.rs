@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 /// Names of regular trees of directories with numbered items, as metadata benchmarks make them.
 ///
-/// Each place contains `roots` directories. Each root contains one tree for all owners, or one for each. In each directory of
-/// a tree, or only in its leaves, every owner has `per-directory` items of each kind of name.
+/// Each place contains `roots` directories. Each root contains one tree for all owners, or one for each owner. In each
+/// directory of a tree, or only in its leaves, every owner has `per-directory` items of each kind of name.
 ///
 /// Directories of a tree are numbered breadth first: the children of directory `d` are `d·branch + 1` to `d·branch +
 /// branch`. Item `n` is in directory `n / per-directory`.
@@ -17,13 +17,13 @@ use std::path::PathBuf;
 pub struct TreeNames {
     /// Directories that contain the trees. An owner uses the place with its number, modulo the number of places.
     pub places: Vec<PathBuf>,
-    /// Name of a root before its number.
+    /// Prefix of a root's name; its number follows.
     pub root: String,
     /// Number of roots per place.
     pub roots: u32,
-    /// Name of a tree's directory before its number.
+    /// Prefix of the name of a tree's directory; its number follows.
     pub directory: String,
-    /// Give each owner a tree of its own, whose directory names contain the owner's number before theirs.
+    /// Give each owner a separate tree, whose directory names contain the owner's number before their own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_trees: bool,
     /// Subdirectories per directory that is not a leaf.
@@ -34,7 +34,7 @@ pub struct TreeNames {
     pub owners: u32,
     /// Kinds of item names.
     pub items: Vec<ItemName>,
-    /// Put an owner's items into the tree of the owner whose number is higher by this, modulo the number of owners.
+    /// Put the items of owner `n` into the tree of owner `n + tree-shift`, modulo the number of owners.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub tree_shift: u32,
     /// Items per directory for each owner and kind.
@@ -42,7 +42,7 @@ pub struct TreeNames {
     /// Put items only into directories of the last level.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaves_only: bool,
-    /// Make each root of an owner its tree, a single directory named `OWNER root NUMBER` that contains the items.
+    /// Give each owner one directory per root, named `OWNER root NUMBER` without spaces, that holds the items directly.
     /// md-workbench's data sets have this form.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flat: bool,
@@ -87,10 +87,10 @@ pub struct TreeName {
 /// Kinds of entries that are numbered before the items: places, roots and directories.
 const KINDS_BEFORE_ITEMS: u64 = 3;
 
-/// Limit on owners, roots and kinds; larger numbers are mistakes.
-const MANY: u32 = 1 << 24;
+/// Limit on owners and on roots; a larger number is taken for a mistake.
+const OWNERS_MAX: u32 = 1 << 24;
 
-/// Maximum depth of a tree. A Linux path has at most 4096 bytes, and each level takes more than 1/256 of it.
+/// Maximum depth of a tree. Deeper paths approach Linux's limit of 4096 bytes.
 const LEVELS_MAX: u32 = 256;
 
 impl TreeNames {
@@ -136,7 +136,7 @@ impl TreeNames {
         items.max(self.places.len() as u64)
     }
 
-    /// Returns how many numbers there are; `None` if they exceed the range of numbers.
+    /// Returns how many numbers are reserved in all; `None` if `i64::MAX` or more.
     pub fn count(&self) -> Option<u64> {
         let kinds = KINDS_BEFORE_ITEMS + self.items.len() as u64;
         let all = kinds.checked_mul(self.roots.into())?.checked_mul(self.owners.into())?.checked_mul(self.span())?;
@@ -170,7 +170,7 @@ impl TreeNames {
         TreeName { root, owner, entry }
     }
 
-    /// Appends a path to `path`. Returns the length of the prefix that all items of the same directory and owner
+    /// Appends a path to `path`. Returns the length of the prefix that all items of the same directory, owner and kind
     /// share; `None` if the name is not an item.
     pub fn write_path(&self, name: TreeName, path: &mut Vec<u8>) -> Option<usize> {
         let place = match name.entry {
@@ -231,7 +231,7 @@ impl TreeNames {
         put_number(number, path);
     }
 
-    /// Returns the name of a root in its place. Only flat trees contain the owner in it.
+    /// Returns the name of a root in its place. Only flat trees put the owner's number into the name.
     pub fn root_name(&self, owner: u32, root: u32) -> String {
         if self.flat { format!("{owner}{}{root}", self.root) } else { format!("{}{root}", self.root) }
     }
@@ -253,11 +253,15 @@ impl TreeNames {
             let key = if self.owners == 0 { "owners" } else { "roots" };
             return problem(key, "the number is 0", "use at least 1");
         }
-        if self.owners > MANY || self.roots > MANY || self.items.len() > usize::from(u16::MAX) {
-            return problem("owners", "there are too many owners or roots", "use at most 16 Mi owners and roots");
+        if self.owners > OWNERS_MAX || self.roots > OWNERS_MAX {
+            let key = if self.owners > OWNERS_MAX { "owners" } else { "roots" };
+            return problem(key, "there are too many owners or roots", "use at most 16 Mi owners and roots");
+        }
+        if self.items.len() > usize::from(u16::MAX) {
+            return problem("items", "there are too many kinds of items", "use at most 65535 kinds");
         }
         if self.depth > LEVELS_MAX {
-            return problem("depth", "paths in such a deep tree exceed every system's limit", "use at most 256 levels");
+            return problem("depth", "the tree is too deep", "use at most 256 levels");
         }
         if self.flat && (self.depth > 0 || self.tree_shift > 0) {
             return problem("flat", "a flat tree has one directory per owner", "use a depth and shift of 0");
@@ -385,6 +389,18 @@ mod tests {
         assert_eq!(huge.problem().unwrap().0, "depth");
         assert_eq!(TreeNames { branch: 1, depth: u32::MAX, ..names(false, false) }.problem().unwrap().0, "depth");
         assert_eq!(TreeNames { owners: 0, ..names(false, false) }.problem().unwrap().0, "owners");
+        assert_eq!(TreeNames { owners: u32::MAX, ..names(false, false) }.problem().unwrap().0, "owners");
+        assert_eq!(TreeNames { roots: u32::MAX, ..names(false, false) }.problem().unwrap().0, "roots");
         assert_eq!(TreeNames { branch: 0, ..names(false, false) }.problem().unwrap().0, "branch");
+    }
+
+    // Protects: the error for too many kinds of items names `items`, and not `owners`.
+    #[test]
+    fn too_many_kinds_of_items_are_a_problem() {
+        let names = names(false, false);
+        let with = |count: usize| TreeNames { items: vec![names.items[0].clone(); count], ..names.clone() }.problem();
+        assert_eq!(with(65_535), None);
+        let (key, message, _) = with(65_536).unwrap();
+        assert_eq!((key, message.as_str()), ("items", "there are too many kinds of items"));
     }
 }
