@@ -47,7 +47,7 @@ mod here {
     }
 
     /// Takes a write lease. The kernel grants it only if this is the file's only open description: no process,
-    /// mapping, loop device or swap space has another one. Whoever opens the file later waits until the lease is
+    /// mapping, loop device or swap space has another one. A process that opens the file later waits until the lease is
     /// returned, and this process gets `signal`. Source: fcntl(2), "Leases".
     ///
     /// # Errors

@@ -49,7 +49,7 @@ pub enum Refusal {
         setting: String,
     },
 
-    /// A file that would lose its content to an empty input, whoever created it.
+    /// A file that would lose its content to an empty input, no matter which user created it.
     #[error(
         "{input} is empty, and {path} holds {lost} that would be lost: are input and output swapped? To allow \
          overwriting {path}: {setting} (or --plumb-allow)",

@@ -512,8 +512,8 @@ mod tests {
         assert_eq!(as_in_proc("127.0.0.1:8765".parse().unwrap()), "0100007F:223D");
     }
 
-    // Protects keyless services: a client that sends its requests and closes is in FIN_WAIT or TIME_WAIT when its user
-    // is looked up, and the table shows UID 0. An earlier version admitted it as root.
+    // Protects keyless services: a client that sends its requests and closes is in FIN_WAIT or TIME_WAIT when the service
+    // searches its user, and the table shows UID 0. An earlier version admitted it as root.
     #[test]
     fn a_connection_that_was_closed_has_no_user() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

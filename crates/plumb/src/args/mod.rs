@@ -164,7 +164,7 @@ pub(crate) enum PlumbCommand {
     },
     /// Print the JSON Schema of a format that Plumb reads or writes.
     ///
-    /// What stays the same between versions, what may be added, and how a break is announced: docs/json.md. In short: a
+    /// docs/json.md says what stays the same between versions, and how a break is announced. In short: a
     /// field keeps its name, type, unit and meaning; fields and values may be added; anything else changes the number in
     /// `schema`, such as `plumb.result/1`.
     Schema {

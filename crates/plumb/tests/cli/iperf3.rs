@@ -541,7 +541,7 @@ fn ends_of_plumb_prove_themselves() {
     assert!(made.contains(print) && known.contains(print), "{print}");
     crate::commands::fits(&home, "net", &net);
     home.plumb(&line).expect(4).complains(&["serves only clients with its token", "--keys FILE"]);
-    home.plumb(&format!("{line} --keys other/client.keys")).expect(4).complains(&[print, "was expected"]);
+    home.plumb(&format!("{line} --keys other/client.keys")).expect(4).complains(&[print, "its keys changed"]);
     home.plumb(&format!("{line} --keys keys/mixed.keys")).expect(4).complains(&["refused the token"]);
     home.plumb(&format!("{line} --keys keys/server.keys")).expect(2).complains(&["fingerprint = …", "is missing"]);
     std::fs::set_permissions(at("keys/client.keys"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();

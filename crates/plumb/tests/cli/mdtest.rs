@@ -105,7 +105,7 @@ fn random_order_stays_within_the_wall() {
     assert!(!later.out.contains("WARNING"), "{}", later.out);
     assert!(row(&later.out, "File read")[0] > 0.0);
     assert_eq!(tree(&home.work().join("out")).len(), 0);
-    home.plumb("as mdtest -n 10 -F -R -W 1 -b 2 -z 1 -d t").expect(1).complains(&["-R behind a stonewall", "-b 1"]);
+    home.plumb("as mdtest -n 10 -F -R -W 1 -b 2 -z 1 -d t").expect(1).complains(&["-R after a stonewall", "-b 1"]);
 }
 
 /// Protects -c: rank 0 creates the files of all ranks, each rank writes its own, and each file counts once.

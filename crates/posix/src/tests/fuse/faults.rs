@@ -221,8 +221,8 @@ impl Faults {
         }
     }
 
-    /// Modifies the reported attributes of a file: `parent` is the name of its directory, and `beside` the owners of
-    /// that directory and of its file `f`.
+    /// Modifies the reported attributes of a file: `parent` is the name of its directory, and `owners` are the owners
+    /// of that directory and of its file `f`.
     pub(crate) fn attributes(
         &mut self,
         stat: &mut Stat,
