@@ -543,12 +543,19 @@ fn differences(comparison: &Comparison, verbose: bool, style: &Style) -> String 
     for factor in factors {
         let mut of_factor: Vec<&Difference> = comparison.differences.iter().filter(|d| d.factor == factor).collect();
         of_factor.sort_by_key(|difference| is_minor(difference));
-        for difference in of_factor.iter().take(shown) {
+        // Several targets in one place, such as data and log, have the same facts.
+        let mut lines: Vec<String> = Vec::new();
+        for difference in of_factor {
             let line = format!("{}: {} | {}", difference.short(), difference.baseline, difference.candidate);
-            text.push_str(&format!("  {factor:10} {}\n", style.wrap(&line, 15)));
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
         }
-        if of_factor.len() > shown {
-            text.push_str(&format!("  {factor:10} … {} more: -v\n", of_factor.len() - shown));
+        for line in lines.iter().take(shown) {
+            text.push_str(&format!("  {factor:10} {}\n", style.wrap(line, 15)));
+        }
+        if lines.len() > shown {
+            text.push_str(&format!("  {factor:10} … {} more: -v\n", lines.len() - shown));
         }
     }
     text

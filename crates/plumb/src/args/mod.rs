@@ -245,8 +245,8 @@ pub(crate) struct FarEndArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArguments {
-    /// A block device, which must be named with --destroy; or a directory, whose file system is filled as far as 5 % of it stay
-    /// free.
+    /// A block device, which must be named with --destroy unless it is a blank loop device; or a directory, whose file
+    /// system is filled until 5 % of it is free.
     pub path: PathBuf,
     /// Ask only a few hundred blocks, which takes seconds: most counterfeits are found by that.
     #[arg(long)]

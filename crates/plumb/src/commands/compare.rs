@@ -241,7 +241,7 @@ pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Data
 pub(super) fn announcement(places: &str, sizes: DataSizes) -> String {
     let space = format::bytes_iec(sizes.one_at_a_time_bytes() as f64);
     format!(
-        "{places}{}: each run writes at most {space} of test data in a new directory, and removes it; nothing else is touched",
+        "{places}{}: each run keeps at most {space} of test data in a new directory, and removes it; nothing else is touched",
         ranks::on_each_host()
     )
 }

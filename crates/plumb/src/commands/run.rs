@@ -136,7 +136,7 @@ pub(super) fn run_summary(workload: &Workload, place: &Place) -> String {
             (all, false) => format!("each of {all} ranks "),
         });
         words.push(format!(
-            "{each}writes {} of test data in a new directory below {place}, and removes it at the end",
+            "{each}makes {} of test data in a new directory below {place}, and removes it at the end",
             format::bytes_iec(needed_bytes as f64)
         ));
     }

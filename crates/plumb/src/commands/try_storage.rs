@@ -128,7 +128,8 @@ impl Planned {
             }
             None => named::try_workload(&scale),
         };
-        let announcement = announcement(&location, path, (sizes, budget), arguments.size);
+        let written = most_written_bytes(sizes).saturating_mul(u64::from(arguments.report.runs));
+        let announcement = announcement(&location, path, (sizes, budget), arguments.size, written);
         let is_followed = arguments.paths.last().is_some_and(|last| last != path);
         Ok(Planned { location, workload, announcement, is_followed })
     }
@@ -167,13 +168,21 @@ fn is_served_by_a_program(location: &Location) -> bool {
     plumb_probe::stack::of_path(path).filesystem.value().is_some_and(|fs| fs.is_served_by_a_program())
 }
 
+/// Returns the most bytes that a survey writes: all test data once, and the large file twice more, because each of the
+/// two phases of random writes ends after that many bytes.
+fn most_written_bytes(sizes: DataSizes) -> u64 {
+    sizes.together_bytes().saturating_add(sizes.file_bytes.saturating_mul(2))
+}
+
 fn announcement(
     location: &Location,
     path: &Path,
     (sizes, budget): (DataSizes, SpaceBudget),
     wanted: Option<Bytes>,
+    written_bytes: u64,
 ) -> String {
     let space = format::bytes_iec(sizes.together_bytes() as f64);
+    let written = format::bytes_iec(written_bytes as f64);
     let less = match wanted {
         Some(Bytes(wanted)) if wanted > sizes.file_bytes => {
             let file = format::bytes_iec(sizes.file_bytes as f64);
@@ -185,7 +194,7 @@ fn announcement(
         Location::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
         Location::Device(_) | Location::File(_) => format!("{}: is only read, never written", path.display()),
         Location::Place(Place::Directory(path)) => format!(
-            "{}: writes {space} of test data in a new directory, and removes it at the end. Nothing else is touched.{less}",
+            "{}: makes {space} of test data in a new directory, writes at most {written} in all, and removes it at the end. Nothing else is touched.{less}",
             path_text(path)
         ),
     }
@@ -194,6 +203,23 @@ fn announcement(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Protects: the announcement names what is written, which is more than the space that the test data takes.
+    #[test]
+    fn the_announcement_covers_all_writes() {
+        let scale = Scale { file_bytes: 256 << 20, files: 4000, ..Scale::moderate(RunPlace::Directory) };
+        let sizes = DataSizes { file_bytes: scale.file_bytes, files: scale.files };
+        let phases = named::try_workload(&scale).phase;
+        let random: u64 = phases.iter().filter_map(|phase| phase.stop.bytes).map(|bytes| bytes.0).sum();
+        let written = most_written_bytes(sizes);
+        assert!(random > 0 && written >= random + sizes.together_bytes(), "{written} {random}");
+        let place = Location::Place(Place::Directory("/mnt/data".into()));
+        let text = announcement(&place, Path::new("/mnt/data"), (sizes, SpaceBudget::UNLIMITED), None, written);
+        assert!(
+            text.contains("makes 350 MiB of test data") && text.contains("writes at most 862 MiB in all"),
+            "{text}"
+        );
+    }
 
     // Protects: on a file system that a program serves, less data in phases of the usual length takes about a minute.
     #[test]

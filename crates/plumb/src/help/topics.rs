@@ -32,7 +32,10 @@ const fn exit(code: &'static str, meaning: &'static str) -> Exit {
 
 const DONE: Exit = exit("0", "done");
 const TRUSTED: Exit = exit("0", "done, and the checks did not reject the result");
-const ASSERTED: Exit = exit("1", "done, but a condition given with --assert is false");
+const ASSERTED: Exit = exit(
+    "1",
+    "done, but a condition is false: --assert, a limit of fit-for, a regression of gate, a broken rule of posix",
+);
 const RUN_ASSERTED: Exit = exit(
     "1",
     "done, but a condition given with --assert is false, no rounds were steady, or a load is beyond its limit",
@@ -401,9 +404,9 @@ pub(crate) const TOPICS: &[Topic] = &[
             example("Show notes, and the numbers of each finding", "plumb audit study.toml --notes"),
         ],
         exits: &[
-            exit("0", "no claim is contradicted and no check fails"),
+            exit("0", "every claim stands, and no check fails"),
             USAGE,
-            exit("3", "a claim is contradicted, or a check fails"),
+            exit("3", "a claim is unsupported or contradicted, or a check fails"),
         ],
     },
     Topic {

@@ -135,6 +135,15 @@ fn long_help_has_examples_and_exit_codes_and_short_help_stays_short() {
 }
 
 /// Help on a narrow terminal has the same text as on a wide one: lines break between words.
+// Protects: help names every case that ends with an exit code.
+#[test]
+fn help_says_what_ends_with_1_and_3() {
+    let home = Home::new();
+    home.plumb("--help").expect(0).says(&["a condition is false: --assert, a limit of fit-for"]);
+    home.plumb("audit --help").expect(0).says(&["every claim stands", "a claim is unsupported or contradicted"]);
+    home.plumb("verify-capacity --help").expect(0).says(&["unless it is a blank loop device"]);
+}
+
 #[test]
 fn help_splits_no_word_at_40_columns() {
     let home = Home::new();
@@ -259,6 +268,17 @@ fn the_manual_names_every_variable() {
         }
     }
     assert!(seen > 8, "{seen}");
+}
+
+// Protects: `docs/commands.md` and the manual page have the same variables.
+#[test]
+fn the_page_of_commands_names_every_variable() {
+    let page = include_str!("../../../../docs/commands.md");
+    let variable = regex::Regex::new("PLUMB_[A-Z_]+").unwrap();
+    let manual = Home::new().plumb("man").expect(0).out;
+    for name in variable.find_iter(&manual).map(|found| found.as_str()).filter(|name| *name != "PLUMB_PANIC_WORKER") {
+        assert!(page.contains(&format!("`{name}`")), "docs/commands.md does not name {name}");
+    }
 }
 
 /// The pages that users consult refer to the promise in `docs/json.md`.

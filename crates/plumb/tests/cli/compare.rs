@@ -112,6 +112,14 @@ fn what_differs_besides_the_declared_factor_confounds() {
     assert_eq!(compare(&home, a, a, "--varying fs")["confounded"], false);
 }
 
+/// Data and log of one place differ in the same facts.
+#[test]
+fn a_difference_of_two_targets_is_printed_once() {
+    let home = Home::new();
+    let said = home.plumb("compare sim:hdd sim:ssd --for database --blocks 6").ran();
+    assert_eq!(said.out.matches("rotational: true | false").count(), 1, "{}", said.out);
+}
+
 /// A side that leaves work behind makes the other one pay, and must not win by it.
 #[test]
 fn a_side_that_leaves_work_behind_wins_nothing_and_a_pause_is_the_way_out() {

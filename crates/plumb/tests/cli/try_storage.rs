@@ -75,7 +75,7 @@ fn a_run_says_what_it_takes() {
     let home = Home::new();
     let line = "run random-read --set size=4MiB --set time=200ms --set cache=as-is";
     let said = home.plumb(line).ran();
-    assert!(said.err.contains("writes 4.00 MiB of test data in a new directory"), "{}", said.err);
+    assert!(said.err.contains("makes 4.00 MiB of test data in a new directory"), "{}", said.err);
     assert!(said.err.contains("measures for 200 ms"), "{}", said.err);
     assert!(home.plumb(&format!("{line} --json")).ran().err.lines().all(|line| !line.contains("test data")));
     home.plumb("run random-read --at sim:ssd --set time=200ms").expect(0).complains(&["nothing is written"]);

@@ -193,14 +193,18 @@ fn differences(comparison: &Comparison) -> Vec<ReportPart> {
         ));
         return parts;
     }
+    // Several targets in one place, such as data and log, have the same facts.
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for one in &comparison.differences {
+        let row = vec![one.factor.clone(), one.short().to_owned(), one.baseline.clone(), one.candidate.clone()];
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
     let heads = ["factor", "fact", "A", "B"];
     parts.push(ReportPart::Table(ReportTable {
         columns: heads.iter().map(|head| ColumnHead::new(head, Align::Left, None)).collect(),
-        rows: comparison
-            .differences
-            .iter()
-            .map(|one| vec![one.factor.clone(), one.short().to_owned(), one.baseline.clone(), one.candidate.clone()])
-            .collect(),
+        rows,
     }));
     parts
 }

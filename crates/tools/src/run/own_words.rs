@@ -6,7 +6,7 @@ use plumb_cli::stream::StreamArguments;
 
 const STREAM: &str = "--plumb-stream";
 const TOKEN_FILE: &str = "--plumb-stream-token-file";
-/// Exits with 3 if a run is rejected. `docs/dialects/README.md` and fio's table of options name it too.
+/// Exits with 3 if a run is rejected. `docs/dialects/verdicts.md` and fio's table of options name it too.
 pub const STRICT: &str = "--plumb-strict";
 const QUIET: &str = "--plumb-quiet";
 /// Short form, for tools that do not have `-q` themselves.

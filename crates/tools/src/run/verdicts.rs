@@ -19,7 +19,7 @@ const MEMORY_CHECKS: [&str; 4] = ["A1", "A2", "A3", "A7"];
 const NAMED_MAX: usize = 3;
 
 /// Where a line on standard error does not break programs that parse the tool's output.
-/// `docs/dialects/README.md` lists the known ones.
+/// `docs/dialects/verdicts.md` lists the known ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinePlace {
     /// At the end of the command.

@@ -30,6 +30,8 @@ pub(super) fn explain(named: &NamedWorkload, text: &str) -> Explanation {
     let mut phase = String::new();
     // Lines inside open brackets continue a setting.
     let mut open = 0;
+    let mut whole = String::new();
+    let mut first_row = None;
     let mut in_notes = true;
     for line in text.lines().map(str::trim) {
         if let Some(note) = line.strip_prefix('#').filter(|_| in_notes) {
@@ -55,6 +57,13 @@ pub(super) fn explain(named: &NamedWorkload, text: &str) -> Explanation {
             setting.matches(opening).count() as i64 - setting.matches(closing).count() as i64
         };
         open += depth('[', ']') + depth('{', '}');
+        if is_first_line {
+            whole.clear();
+            first_row = None;
+        } else {
+            whole.push(' ');
+        }
+        whole.push_str(setting);
         if is_first_line && let Some(name) = setting.strip_prefix("name = ") {
             if part == "phase" {
                 phase = name.trim_matches('"').to_owned();
@@ -63,17 +72,60 @@ pub(super) fn explain(named: &NamedWorkload, text: &str) -> Explanation {
             continue;
         }
         let (evidence, source) = evidence_of(comment).unwrap_or((Evidence::Own, comment));
-        if (!is_first_line && source.is_empty()) || setting.starts_with("path = ") || setting.starts_with("target = ") {
-            continue;
+        let is_left_out =
+            (!is_first_line && source.is_empty()) || setting.starts_with("path = ") || setting.starts_with("target = ");
+        if !is_left_out {
+            if is_first_line && open > 0 {
+                first_row = Some(explanation.settings.len());
+            }
+            explanation.settings.push(ExplainedSetting {
+                part: part.clone(),
+                setting: setting.trim_end_matches(',').to_owned(),
+                evidence,
+                source: source.to_owned(),
+            });
         }
-        explanation.settings.push(ExplainedSetting {
-            part: part.clone(),
-            setting: setting.trim_end_matches(',').to_owned(),
-            evidence,
-            source: source.to_owned(),
-        });
+        if open == 0
+            && let Some(first) = first_row.take()
+        {
+            complete(&mut explanation.settings[first..], &whole);
+        }
     }
     explanation
+}
+
+/// Completes the first row of a list that spans several lines: the whole list, or `[…]` if its items have rows of their
+/// own.
+fn complete(rows: &mut [ExplainedSetting], whole: &str) {
+    match rows {
+        [only] => only.setting = whole.replace("[ ", "[").replace(", ]", "]").replace(" ]", "]"),
+        [first, ..] => {
+            let tables = first.setting.matches('{').count() - first.setting.matches('}').count();
+            first.setting.push_str(&format!("…]{}", " }".repeat(tables)));
+        }
+        [] => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LOADS, NAMED};
+
+    // Protects: `--explain` prints no line that ends in an open bracket.
+    #[test]
+    fn lists_of_several_lines_are_complete() {
+        let mut steps = Vec::new();
+        for named in NAMED.iter().chain(LOADS) {
+            for row in named.explanation().settings {
+                let count = |bracket: char| row.setting.matches(bracket).count();
+                assert_eq!((count('['), count('{')), (count(']'), count('}')), "{}: {}", named.name, row.setting);
+                let is_steps = named.name == "mail" && row.setting.starts_with("work.program.steps");
+                steps.extend(is_steps.then_some(row.setting));
+            }
+        }
+        assert_eq!(steps.len(), 1, "{steps:?}");
+        assert!(steps[0].contains("fsync") && steps[0].ends_with(']'), "{steps:?}");
+    }
 }
 
 /// Adds a line of the file's first comment. An empty line ends a paragraph.
