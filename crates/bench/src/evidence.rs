@@ -6,7 +6,7 @@ use crate::ranks::RanksRun;
 use crate::target_files::{extents_of, few_extents_of, residency_of};
 use plumb_engine::{FileSetStep, JobFilesError, Live, LoggedOp, MpiIo, Observer, OtherProcesses, PhaseNow, TargetView};
 use plumb_lab::agent::DeviceReadings;
-use plumb_probe::Beside;
+use plumb_probe::BackgroundRead;
 use plumb_probe::census::Census;
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
@@ -41,14 +41,14 @@ pub(crate) struct EvidenceLog<'a> {
 pub(crate) struct Evidence<'a> {
     workload: &'a Workload,
     base: &'a Path,
-    environment: &'a Beside<Environment>,
+    environment: &'a BackgroundRead<Environment>,
     observations: Observations,
     /// Completed phases, for checks that compare with earlier ones.
     measured: Measurement,
     judge: LiveJudge,
     samples: SampleSet,
     conditions: ConditionWatch,
-    early: Option<Beside<Early>>,
+    early: Option<BackgroundRead<Early>>,
     quota_files: Option<QuotaFiles>,
     around: Option<Around>,
     /// Device use in the current phase, or in the one that just ended.
@@ -125,7 +125,7 @@ pub(crate) struct SeenInPhase {
 impl<'a> Evidence<'a> {
     pub(crate) fn new(
         workload: &'a Workload,
-        environment: &'a Beside<Environment>,
+        environment: &'a BackgroundRead<Environment>,
         base: &'a Path,
         evidence_log: Option<EvidenceLog<'a>>,
         progress: &'a mut dyn Progress,
@@ -139,7 +139,7 @@ impl<'a> Evidence<'a> {
             judge: LiveJudge::new(),
             samples: SampleSet::of([]),
             conditions: ConditionWatch::of([]),
-            early: has_storage(workload).then(|| Beside::begin(Early::read)),
+            early: has_storage(workload).then(|| BackgroundRead::begin(Early::read)),
             quota_files: None,
             around: None,
             lanes: LaneLog::default(),
@@ -360,7 +360,7 @@ impl Observer for Evidence<'_> {
 
     fn phase_begins(&mut self, phase: &str, targets: &[TargetView<'_>]) {
         self.progress.phase_begins(phase);
-        let listed = self.early.take().map(Beside::into_inner).map(|Early { census, quota_files }| {
+        let listed = self.early.take().map(BackgroundRead::into_inner).map(|Early { census, quota_files }| {
             self.quota_files = Some(quota_files);
             census
         });
@@ -560,7 +560,7 @@ mod tests {
     #[test]
     fn a_finding_has_the_time_at_which_it_became_true() {
         let workload = select("random-read").unwrap()[0].workload(&Scale::moderate(RunPlace::Directory));
-        let environment = Beside::begin(Environment::default);
+        let environment = BackgroundRead::begin(Environment::default);
         for (fails_from, expected) in [(5, Some(5_000_000_000)), (1, None)] {
             let mut silent = Silent;
             let mut evidence = Evidence::new(&workload, &environment, Path::new("/"), None, &mut silent);

@@ -15,7 +15,7 @@ pub struct NotStored {
     pub results: Vec<PathBuf>,
     /// Files with documents made from several runs, such as a comparison.
     pub others: Vec<PathBuf>,
-    /// Why some data could not be saved to a file either; `None` if all of it was.
+    /// The reason for data that could not be saved to a file either; `None` if all of it was saved.
     pub lost: Option<String>,
 }
 

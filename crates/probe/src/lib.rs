@@ -8,7 +8,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
-mod beside;
+mod background;
 pub mod blocks;
 pub mod census;
 mod cgroup;
@@ -40,7 +40,7 @@ mod testtree;
 pub mod throttle;
 mod uuid;
 
-pub use beside::Beside;
+pub use background::BackgroundRead;
 pub use environment::environment;
 pub use error::ProbeError;
 pub use sysroot::Sysroot;

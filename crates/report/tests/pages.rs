@@ -104,6 +104,10 @@ fn colour_changes_no_word() {
     assert_eq!(plain, brief("try-ext4", 80));
 }
 
+/// The line that `try` prints on standard error before it measures. A result does not store it.
+const ANNOUNCEMENT: &str = "/mnt/data: makes 1.11 GiB of test data in a new directory, writes at most 3.05 GiB in all, and removes it at \
+                            the end. Nothing else is touched.";
+
 /// The picture of the README, and the same page in the tutorial's text. `PLUMB_BLESS=1` writes both.
 #[test]
 fn the_readme_shows_the_current_page() {
@@ -111,7 +115,7 @@ fn the_readme_shows_the_current_page() {
     let page_text = page(&result("try-ext4"), &PageOptions::STORED, &style);
     let screen = format!("$ plumb try /mnt/data\n{}", plumb_text::visible(&page_text));
     let picture = anstyle_svg::Term::new().render_svg(&screen);
-    let shown = format!("$ plumb try /mnt/data\n{}", brief("try-ext4", 80));
+    let shown = format!("$ plumb try /mnt/data\n{ANNOUNCEMENT}\n{}", brief("try-ext4", 80));
     let path = root().join("docs/images/try.svg");
     let tutorial_path = root().join("docs/tutorial.md");
     let tutorial = std::fs::read_to_string(&tutorial_path).unwrap();

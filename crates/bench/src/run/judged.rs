@@ -4,7 +4,7 @@ use super::begun::BegunRun;
 use super::mode::{MeasuredRun, Mode};
 use crate::fit::NotHad;
 use crate::outcome::RunOutcome;
-use plumb_probe::Beside;
+use plumb_probe::BackgroundRead;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Level, Observations, PhaseResult, RunResult, Seen};
@@ -75,7 +75,7 @@ impl MeasuredRun {
         run: BegunRun<'_>,
         not_had: &[NotHad],
         judgement: Judgement,
-        environment: &Beside<Environment>,
+        environment: &BackgroundRead<Environment>,
     ) -> RunOutcome {
         let phases = self.phase_results(run.workload, &judgement, not_had);
         let elsewhere = mode.environment_elsewhere(&self);

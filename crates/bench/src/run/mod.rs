@@ -30,7 +30,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
 use plumb_lab::agent::DeviceReadings;
-use plumb_probe::Beside;
+use plumb_probe::BackgroundRead;
 use plumb_result::observe::Environment;
 use plumb_result::{Finding, Level, RunResult, Tool};
 use plumb_store::Store;
@@ -56,7 +56,7 @@ pub struct Bench {
     pub device_readings: Option<DeviceReadings>,
     /// Added to the dates of runs, because sessions of simulated devices are a day apart.
     pub ahead: Duration,
-    environment: Beside<Environment>,
+    environment: BackgroundRead<Environment>,
     /// The first of the hosts that this process leads, after their first run.
     environment_of_hosts: Option<Environment>,
     null_ceilings: NullCeilings,
@@ -118,7 +118,7 @@ impl Bench {
             asked: Asked::default(),
             device_readings: DeviceReadings::asked(),
             ahead: Duration::ZERO,
-            environment: Beside::begin(plumb_probe::environment),
+            environment: BackgroundRead::begin(plumb_probe::environment),
             environment_of_hosts: None,
             null_ceilings: NullCeilings::default(),
         }

@@ -312,14 +312,18 @@ fn root_a_device_is_opened_whole_or_in_part() {
     let refused = bench.open(&target(None), None, Access::ReadWrite).unwrap_err();
     assert!(matches!(refused, PrepareError::Refused(Refusal::Unnamed { .. })), "{refused:?}");
     let named = target(Some(device.serial()));
-    let files = bench.open(&named, Some(1 << 20), Access::ReadWrite).unwrap();
+    // A worker process that another test forks meanwhile has copies of the descriptors until it ends.
+    let open_released = |bytes| {
+        once_released(|| match bench.open(&named, Some(bytes), Access::ReadWrite) {
+            Err(PrepareError::Refused(Refusal::Held { .. })) => None,
+            done => Some(done),
+        })
+    };
+    let files = open_released(1 << 20).unwrap();
     assert_eq!(files.total_bytes(), 1 << 20);
     files.files[0].again(IoMode::Direct).unwrap();
     evict(&files, DropCaches::Never, bench.stop).unwrap();
     drop(files);
-    let too_long = once_released(|| match bench.open(&named, Some(9 << 20), Access::ReadWrite) {
-        Err(PrepareError::Refused(Refusal::Held { .. })) => None,
-        done => Some(done),
-    });
+    let too_long = open_released(9 << 20);
     assert!(matches!(too_long, Err(PrepareError::TooShort { .. })), "{too_long:?}");
 }

@@ -16,7 +16,6 @@ const PHRASES: &[(&str, &str)] = &[
     ("is no setting", "unknown setting"),
     ("looks whether", "checks whether"),
     ("looked whether", "checked whether"),
-    ("is looked", "is checked"),
 ];
 
 /// First words of a comment that make a noun of a clause, such as "What is written".

@@ -216,9 +216,11 @@ fn every_printed_form_is_imported() {
                 .collect();
             let (Some(value), false) = (value, same.is_empty()) else { continue };
             // Tools round, and print times in whole microseconds.
+            // fs_mark divides by other times than ours: on a loaded machine, its rate differs by tens of percent.
+            let tolerance = if words.starts_with("fs_mark") { 0.5 } else { 0.1 };
             let near = |own: &f64| {
                 (own - value).abs()
-                    <= 0.1 * own.abs().max(value.abs()) + if name.contains(".lat.") { 1000.0 } else { 0.0 }
+                    <= tolerance * own.abs().max(value.abs()) + if name.contains(".lat.") { 1000.0 } else { 0.0 }
             };
             assert!(same.iter().any(near), "{words}: {name} is {value}, measured {same:?}");
             read_back += 1;

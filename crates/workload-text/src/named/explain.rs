@@ -107,6 +107,16 @@ fn complete(rows: &mut [ExplainedSetting], whole: &str) {
     }
 }
 
+/// Adds a line of the file's first comment. An empty line ends a paragraph.
+fn add_note(notes: &mut Vec<String>, line: &str) {
+    match notes.last_mut() {
+        _ if line.is_empty() => notes.push(String::new()),
+        Some(last) if !last.is_empty() => *last = format!("{last} {line}"),
+        Some(last) => line.clone_into(last),
+        None => notes.push(line.to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{LOADS, NAMED};
@@ -125,15 +135,5 @@ mod tests {
         }
         assert_eq!(steps.len(), 1, "{steps:?}");
         assert!(steps[0].contains("fsync") && steps[0].ends_with(']'), "{steps:?}");
-    }
-}
-
-/// Adds a line of the file's first comment. An empty line ends a paragraph.
-fn add_note(notes: &mut Vec<String>, line: &str) {
-    match notes.last_mut() {
-        _ if line.is_empty() => notes.push(String::new()),
-        Some(last) if !last.is_empty() => *last = format!("{last} {line}"),
-        Some(last) => line.clone_into(last),
-        None => notes.push(line.to_owned()),
     }
 }

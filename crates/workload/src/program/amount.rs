@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Amount {
     /// The same number at every use.
     Fixed(u64),
-    /// Drawn anew at each use.
+    /// Drawn again at each use.
     Drawn(Box<Variable>),
 }
 

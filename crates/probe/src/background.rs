@@ -5,17 +5,17 @@ use std::cell::{Cell, OnceCell};
 use std::thread::{self, JoinHandle};
 
 /// A value that is read on a separate thread.
-pub struct Beside<T> {
+pub struct BackgroundRead<T> {
     read: fn() -> T,
     thread: Cell<Option<JoinHandle<T>>>,
     value: OnceCell<T>,
 }
 
-impl<T: Send + 'static> Beside<T> {
-    /// Starts to read. If no thread can be started, the first [`Beside::get`] reads.
-    pub fn begin(read: fn() -> T) -> Beside<T> {
+impl<T: Send + 'static> BackgroundRead<T> {
+    /// Starts to read. If no thread can be started, the first [`BackgroundRead::get`] reads.
+    pub fn begin(read: fn() -> T) -> BackgroundRead<T> {
         let thread = thread::Builder::new().name("looks".to_owned()).spawn(read).ok();
-        Beside { read, thread: Cell::new(thread), value: OnceCell::new() }
+        BackgroundRead { read, thread: Cell::new(thread), value: OnceCell::new() }
     }
 
     /// Returns the value. The first call waits for the thread, so that it is not left running.
@@ -26,7 +26,7 @@ impl<T: Send + 'static> Beside<T> {
         })
     }
 
-    /// Like [`Beside::get`], but returns the value itself.
+    /// Like [`BackgroundRead::get`], but returns the value itself.
     pub fn into_inner(self) -> T {
         self.get();
         self.value.into_inner().unwrap_or_else(self.read)
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn all_calls_share_one_reading() {
         static READ: AtomicU32 = AtomicU32::new(0);
-        let beside = Beside::begin(|| READ.fetch_add(1, Ordering::Relaxed));
+        let beside = BackgroundRead::begin(|| READ.fetch_add(1, Ordering::Relaxed));
         assert_eq!((*beside.get(), *beside.get()), (0, 0));
         assert_eq!((beside.into_inner(), READ.load(Ordering::Relaxed)), (0, 1));
     }
