@@ -19,7 +19,7 @@ fn everything(path: &Path, kind: &str, tier: &str) {
     assert!(check.out.starts_with(&format!("{kind} on ")), "{}", check.out);
 
     let said = home.plumb(&format!("try {place} --time 300ms --size 64MiB"));
-    assert!(said.err.contains("in a new directory, and removes it at the end"), "{}", said.err);
+    assert!(said.err.contains("in a new directory") && said.err.contains("removes it at the end"), "{}", said.err);
     eprintln!("{}", said.out);
     assert!(flat(&said.out).contains(kind) && said.out.contains("More: plumb "), "{}", said.out);
     let result = trusted_but_for_others(&home.plumb(&format!("try {place} --time 300ms --size 64MiB --json")));

@@ -4,6 +4,7 @@ mod arrivals;
 mod burst;
 mod histogram;
 mod in_flight;
+mod likeness;
 mod pipeline;
 pub(crate) mod rates;
 mod reuse;
@@ -13,6 +14,7 @@ mod sizes;
 mod without_storage;
 
 pub use histogram::Histogram;
+pub use likeness::{COMPARED_MIN, Likeness};
 pub use pipeline::{Shown, characterise, show};
 pub use rates::Rates;
 pub use sheet::{Difference, METRICS, Metric, Sheet, SheetTable, TABLES, Unit, differences, distances, identifier};

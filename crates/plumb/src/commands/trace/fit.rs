@@ -11,7 +11,7 @@ use plumb_engine::LoggedOp;
 use plumb_engine::guard::OutputFile;
 use plumb_engine::sim::SimRun;
 use plumb_report::trace::{goodness, goodness_verdict};
-use plumb_trace::show::{Character, Sheet, characterise, distances};
+use plumb_trace::show::{COMPARED_MIN, Character, Likeness, Sheet, characterise};
 use plumb_trace::{Names, Record, RecordedAct, open_as};
 use plumb_workload::blocks::{BlockSize, Mix, Pattern, WeightedSize};
 use plumb_workload::{
@@ -33,9 +33,6 @@ const LONGEST_NS: f64 = 60e9;
 
 /// Zipf exponent below which accesses count as uniform.
 const EVEN_ZIPF: f64 = 0.2;
-
-/// Distributions with fewer values differ by chance.
-const COMPARED_MIN: u64 = 100;
 
 /// Variance of gaps over their squared mean, above which arrivals count as random.
 const RANDOM_GAPS: f64 = 0.5;
@@ -120,80 +117,44 @@ pub(super) fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stop
         write("--fio", path, &job)?;
     }
     if common.json {
-        output::print(&likeness.json(arguments.level, left_out));
+        output::print(&json(&likeness, arguments.level, left_out));
         return Ok(End::Done);
     }
     match arguments.output {
         // Standard output has the workload, for a pipe.
         None => {
             output::print(&toml);
-            error_line!("{}", likeness.page(left_out));
+            error_line!("{}", page(&likeness, left_out));
         }
-        Some(_) => output::print(&likeness.page(left_out)),
+        Some(_) => output::print(&page(&likeness, left_out)),
     }
     Ok(End::Done)
 }
 
-/// Distances between a recording and a run of its model, 0 to 1.
-struct Likeness {
-    distances: Vec<(&'static str, f64)>,
-    /// Distributions with fewer than [`COMPARED_MIN`] values, which are not compared.
-    too_few: Vec<&'static str>,
+fn json(likeness: &Likeness, level: u8, left_out: u64) -> String {
+    let line = |(name, distance): &(&str, f64)| {
+        let verdict = goodness_verdict(*distance);
+        format!("\n    {{\"name\": \"{name}\", \"distance\": {distance}, \"verdict\": \"{verdict}\"}}")
+    };
+    let few: Vec<String> = likeness.too_few.iter().map(|name| format!("\"{name}\"")).collect();
+    let lines: Vec<String> = likeness.distances.iter().map(line).collect();
+    format!(
+        "{{\n  \"schema\": \"plumb.trace-fit/1\",\n  \"level\": {level},\n  \"goodness\": [{}\n  ],\n  \"too_few\": [{}],\n  \
+         \"not_modelled\": {left_out}\n}}\n",
+        lines.join(","),
+        few.join(", ")
+    )
 }
 
-impl Likeness {
-    fn new(recorded: &Sheet, modelled: &Sheet) -> Likeness {
-        let distance = |table: &str, name: &'static str| {
-            let value = |sheet: &Sheet| sheet.value(table, name).unwrap_or(0.0);
-            (name, (value(recorded) - value(modelled)).abs())
-        };
-        let mut lines = vec![
-            distance("mix", "reads of data ops"),
-            distance("data ops", "sequential in their file"),
-            distance("data ops", "continue a recent op"),
-        ];
-        let unevenness = [recorded, modelled].map(|sheet| sheet.value("arrivals", "dispersion at 10 ms"));
-        if let [Some(ours), Some(theirs)] = unevenness {
-            // Below 1, arrivals are more regular than random ones, so there are no bursts.
-            lines.push(("dispersion at 10 ms", 1.0 - (ours.min(theirs) + 1.0) / (ours.max(theirs) + 1.0)));
-        }
-        // Latencies depend on the storage, so they are not compared.
-        let compared = ["gaps", "sizes", "seeks", "miss ratio curve"];
-        let has_few = |name: &str| {
-            let known = recorded.distributions.iter().find(|(known, _)| *known == name);
-            known.is_some_and(|(_, histogram)| histogram.total() < COMPARED_MIN)
-        };
-        let found = distances(recorded, modelled).into_iter().filter(|(name, _)| compared.contains(name));
-        let (few, many): (Vec<_>, Vec<_>) = found.partition(|(name, _)| has_few(name));
-        lines.extend(many);
-        Likeness { distances: lines, too_few: few.into_iter().map(|(name, _)| name).collect() }
+fn page(likeness: &Likeness, left_out: u64) -> String {
+    let mut page = goodness(&likeness.distances, &session::style());
+    if !likeness.too_few.is_empty() {
+        page.push_str(&format!("Not compared: {}, fewer than {COMPARED_MIN} of them.\n", likeness.too_few.join(", ")));
     }
-
-    fn json(&self, level: u8, left_out: u64) -> String {
-        let line = |(name, distance): &(&str, f64)| {
-            let verdict = goodness_verdict(*distance);
-            format!("\n    {{\"name\": \"{name}\", \"distance\": {distance}, \"verdict\": \"{verdict}\"}}")
-        };
-        let few: Vec<String> = self.too_few.iter().map(|name| format!("\"{name}\"")).collect();
-        let lines: Vec<String> = self.distances.iter().map(line).collect();
-        format!(
-            "{{\n  \"schema\": \"plumb.trace-fit/1\",\n  \"level\": {level},\n  \"goodness\": [{}\n  ],\n  \"too_few\": [{}],\n  \
-             \"not_modelled\": {left_out}\n}}\n",
-            lines.join(","),
-            few.join(", ")
-        )
+    if left_out > 0 {
+        page.push_str(&format!("Not modelled: {left_out} ops that failed, or of other kinds.\n"));
     }
-
-    fn page(&self, left_out: u64) -> String {
-        let mut page = goodness(&self.distances, &session::style());
-        if !self.too_few.is_empty() {
-            page.push_str(&format!("Not compared: {}, fewer than {COMPARED_MIN} of them.\n", self.too_few.join(", ")));
-        }
-        if left_out > 0 {
-            page.push_str(&format!("Not modelled: {left_out} ops that failed, or of other kinds.\n"));
-        }
-        page
-    }
+    page
 }
 
 fn write(option: &str, path: &Path, text: &str) -> Result<(), Stopped> {
