@@ -17,9 +17,9 @@ pub(crate) fn sysctl(name: &CStr) -> Result<Vec<u8>, ProbeError> {
     for _ in 0..ATTEMPTS {
         let mut length = 0;
         // SAFETY: the name ends with 0; without a buffer the kernel only writes the length.
-        let failed =
+        let status =
             unsafe { libc::sysctlbyname(name.as_ptr(), std::ptr::null_mut(), &raw mut length, std::ptr::null(), 0) };
-        if failed != 0 {
+        if status != 0 {
             return Err(failed());
         }
         let mut bytes = vec![0u8; length + length / 4];
