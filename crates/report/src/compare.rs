@@ -536,26 +536,20 @@ fn differences(comparison: &Comparison, verbose: bool, style: &Style) -> String 
         "The sides differ in (A | B):"
     };
     let mut text = format!("{}\n", style.wrap(head, 0));
-    let mut factors: Vec<&str> = comparison.differences.iter().map(|difference| difference.factor.as_str()).collect();
+    let differences = comparison.distinct_differences();
+    let mut factors: Vec<&str> = differences.iter().map(|difference| difference.factor.as_str()).collect();
     factors.sort_by_key(|factor| (FACTORS.iter().position(|known| known == factor).unwrap_or(FACTORS.len()), *factor));
     factors.dedup();
     let shown = if verbose { usize::MAX } else { DIFFERENCES_SHOWN };
     for factor in factors {
-        let mut of_factor: Vec<&Difference> = comparison.differences.iter().filter(|d| d.factor == factor).collect();
+        let mut of_factor: Vec<_> = differences.iter().filter(|difference| difference.factor == factor).collect();
         of_factor.sort_by_key(|difference| is_minor(difference));
-        // Several targets in one place, such as data and log, have the same facts.
-        let mut lines: Vec<String> = Vec::new();
-        for difference in of_factor {
+        for difference in of_factor.iter().take(shown) {
             let line = format!("{}: {} | {}", difference.short(), difference.baseline, difference.candidate);
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
+            text.push_str(&format!("  {factor:10} {}\n", style.wrap(&line, 15)));
         }
-        for line in lines.iter().take(shown) {
-            text.push_str(&format!("  {factor:10} {}\n", style.wrap(line, 15)));
-        }
-        if lines.len() > shown {
-            text.push_str(&format!("  {factor:10} … {} more: -v\n", lines.len() - shown));
+        if of_factor.len() > shown {
+            text.push_str(&format!("  {factor:10} … {} more: -v\n", of_factor.len() - shown));
         }
     }
     text

@@ -7,7 +7,7 @@ use crate::settle::Settled;
 use crate::tails::Tail;
 use crate::under_load::UnderLoad;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Name and version of the JSON form of a comparison.
 pub const COMPARE_SCHEMA: &str = "plumb.compare/1";
@@ -68,6 +68,16 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Returns the differences to print: several targets in one place, such as data and log, have the same facts, and
+    /// each is returned once.
+    pub fn distinct_differences(&self) -> Vec<&Difference> {
+        let mut seen = BTreeSet::new();
+        let key = |one: &Difference| {
+            (one.factor.clone(), one.short().to_owned(), one.baseline.clone(), one.candidate.clone())
+        };
+        self.differences.iter().filter(|one| seen.insert(key(one))).collect()
+    }
+
     /// Returns the side of each run as the order gives it, 0 for the baseline. In results of older versions with
     /// several workloads, each workload ran on the sides in the block's order. The map is empty if the order does not
     /// cover the runs, as for stored runs of several workloads.
@@ -466,10 +476,8 @@ impl ContrastVerdict {
 mod tests {
     use super::*;
 
-    // Protects: a chart never shows a run on the wrong side. With two workloads, each ran on both sides in the block's order.
-    #[test]
-    fn sides_of_runs_follow_the_order() {
-        let comparison = |order: &[&str], runs: &[&str]| Comparison {
+    fn comparison(order: &[&str], runs: &[&str]) -> Comparison {
+        Comparison {
             schema: COMPARE_SCHEMA.to_owned(),
             verdict_note: String::new(),
             contrasts: Vec::new(),
@@ -489,7 +497,33 @@ mod tests {
             stored: None,
             settle: None,
             under_load: Vec::new(),
+        }
+    }
+
+    // Protects: a page shows a fact of several targets once, and facts with other values or of other factors each.
+    #[test]
+    fn a_fact_of_several_targets_is_one_difference() {
+        let difference = |fact: &str, factor: &str, candidate: &str| Difference {
+            fact: fact.to_owned(),
+            factor: factor.to_owned(),
+            baseline: "true".to_owned(),
+            candidate: candidate.to_owned(),
         };
+        let differences = vec![
+            difference("target.data.stack.rotational", "device", "false"),
+            difference("target.log.stack.rotational", "device", "false"),
+            difference("target.log.stack.rotational", "device", "unknown"),
+            difference("target.log.stack.rotational", "host", "false"),
+        ];
+        let comparison = Comparison { differences, ..comparison(&[], &[]) };
+        let distinct: Vec<&str> = comparison.distinct_differences().iter().map(|one| one.fact.as_str()).collect();
+        assert_eq!(distinct.len(), 3, "{distinct:?}");
+        assert_eq!(distinct[0], "target.data.stack.rotational");
+    }
+
+    // Protects: a chart never shows a run on the wrong side. With two workloads, each ran on both sides in the block's order.
+    #[test]
+    fn sides_of_runs_follow_the_order() {
         let sides = |order: &[&str], runs: &[&str]| -> Vec<usize> {
             let comparison = comparison(order, runs);
             let sides = comparison.sides_of_runs();

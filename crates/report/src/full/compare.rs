@@ -8,6 +8,7 @@ use crate::format::{self, MISSING};
 use crate::style::Ink;
 use crate::table::Align;
 use plumb_chart::{Bar, BarGroup, BarShape, Bars, Body, Chart, Scale};
+use plumb_result::compare::Difference;
 use plumb_result::tidy::TidyTable;
 use plumb_result::{Comparison, Contrast, Level, RunResult};
 
@@ -193,14 +194,10 @@ fn differences(comparison: &Comparison) -> Vec<ReportPart> {
         ));
         return parts;
     }
-    // Several targets in one place, such as data and log, have the same facts.
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for one in &comparison.differences {
-        let row = vec![one.factor.clone(), one.short().to_owned(), one.baseline.clone(), one.candidate.clone()];
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
-    }
+    let row = |one: &Difference| {
+        vec![one.factor.clone(), one.short().to_owned(), one.baseline.clone(), one.candidate.clone()]
+    };
+    let rows = comparison.distinct_differences().into_iter().map(row).collect();
     let heads = ["factor", "fact", "A", "B"];
     parts.push(ReportPart::Table(ReportTable {
         columns: heads.iter().map(|head| ColumnHead::new(head, Align::Left, None)).collect(),

@@ -318,15 +318,3 @@ impl Layout<'_> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // Protects: a failed flush, which concerns the whole set, is not reported with an empty path.
-    #[test]
-    fn failed_flushes_name_the_whole_set() {
-        let error = LayoutError::Flush(Errno::IO).to_string();
-        assert!(error.starts_with("cannot flush the file set: "), "{error}");
-    }
-}
