@@ -75,7 +75,7 @@ impl Trouble {
                 )
             }
             Trouble::NameUnknown => {
-                format!("{to}: no such host name; check `ssh = \"{to}\"` in the study and ~/.ssh/config")
+                format!("{to}: no such host name; check its spelling, ~/.ssh/config and the name server")
             }
             Trouble::ConnectionRefused => format!("{to}: connection refused; start its ssh server, or check the port"),
             Trouble::TimedOut => format!("{to}: no answer in time; check that it is up and that no firewall drops ssh"),
