@@ -229,7 +229,7 @@ impl WorkerSeat<'_> {
         let Stop { time, bytes, ops, steady, .. } = &self.phase.stop;
         let limit = &self.group.limit;
         let phase_ends = time.is_some() || bytes.is_some() || ops.is_some() || steady.is_some();
-        let worker_ends = limit.bytes.is_some() || limit.ops.is_some();
+        let worker_ends = limit.bytes.is_some() || limit.ops.is_some() || limit.time.is_some();
         match (limit.passes, &self.group.work) {
             (Some(passes), _) => Some(passes),
             (None, Work::Blocks(stream)) if stream.is_plumb() && !phase_ends && !worker_ends => Some(1),

@@ -76,6 +76,21 @@ fn a_group_starts_after_its_delay_and_after_those_it_waits_for() {
     }
 }
 
+/// Protects: a group that only its own time ends goes on after one pass over the target, like one with a limit on ops.
+#[test]
+fn a_time_limit_of_a_group_is_not_cut_short_by_the_end_of_the_target() {
+    for run_as in RUN_AS {
+        let workers = format!("run-as = \"{run_as}\"\nwork.blocks.block = \"4KiB\"\nlimit.time = \"200ms\"");
+        let text = format!(
+            "name = \"small\"\n[target.nothing.null]\nsize = \"8KiB\"\n[[phase]]\nname = \"only\"\n[[phase.workers]]\ntarget = \"nothing\"\n{workers}\n"
+        );
+        let phase = Place::new().phase(&text);
+        let worker = &phase.workers[0];
+        assert!(worker.count > 2, "more than the two ops of one pass: {}", worker.count);
+        assert!(worker.wall_ns >= 200 * MS, "{}", worker.wall_ns);
+    }
+}
+
 #[test]
 fn a_workers_time_starts_after_its_own_ramp() {
     let more = "ramp = \"300ms\"\nstart.delay = \"100ms\"\nlimit.time = \"400ms\"";

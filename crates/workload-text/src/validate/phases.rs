@@ -192,9 +192,10 @@ fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
         || stop.ops.is_some()
         || stop.steady.is_some()
         || group.limit.ops.is_some()
-        || group.limit.passes.is_some();
+        || group.limit.passes.is_some()
+        || group.limit.time.is_some();
     if group.work.net().is_some() {
-        return always || by_bytes || group.limit.time.is_some();
+        return always || by_bytes;
     }
     // Over named files, a program runs its steps once and ends by itself.
     let by_itself = group.work.program().is_none_or(|program| !program.is_over_file_set())
