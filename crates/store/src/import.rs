@@ -26,7 +26,7 @@ pub enum Imported {
 
 /// Returns `true` if two results are the same. The name of an imported file does not matter, nor does an answer
 /// that a gate added later.
-fn is_same(stored: &RunResult, result: &RunResult) -> bool {
+pub fn is_same_result(stored: &RunResult, result: &RunResult) -> bool {
     let without_name = |result: &RunResult| {
         let mut result = result.clone();
         result.gated = None;
@@ -61,7 +61,7 @@ impl Store {
             None => Imported::Added,
             Some(Known { has_result: true, .. }) => {
                 let stored = self.get(&result.id)?;
-                match (is_same(&stored, result), is_of_same_file(&stored, result)) {
+                match (is_same_result(&stored, result), is_of_same_file(&stored, result)) {
                     (true, _) => return Ok(Imported::Unchanged),
                     (false, true) => Imported::Reread,
                     (false, false) => return Err(StoreError::OtherResult { id: result.id.clone() }),

@@ -24,6 +24,7 @@ mod read;
 mod recover;
 mod repeat;
 mod series;
+mod shared;
 mod statement;
 mod study;
 mod sweep;
@@ -32,7 +33,7 @@ mod write;
 pub use diff::FactDifference;
 pub use error::StoreError;
 pub use export::FurtherColumns;
-pub use import::Imported;
+pub use import::{Imported, is_same_result};
 pub use keep::{KeepError, save_next_to};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
@@ -41,6 +42,7 @@ pub use queue::Queue;
 pub use queue_directory::Waiting;
 pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};
 pub use recover::RecoveredRun;
+pub use shared::{LocalRun, LocalTable};
 pub use study::{
     StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd, StudyRunRow, StudyRunStatus,
 };

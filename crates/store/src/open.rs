@@ -38,6 +38,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010_study_conformance.sql"),
     include_str!("migrations/0011_network.sql"),
     include_str!("migrations/0012_repeat.sql"),
+    include_str!("migrations/0013_pushed.sql"),
 ];
 
 /// Schema version that this program writes.

@@ -1,0 +1,193 @@
+//! Runs for a shared database: rows as JSON, and which runs are there already.
+
+use crate::open::Durability;
+use crate::write::{RESULT_ARTIFACT, nanos};
+use crate::{Store, StoreError, TagChange};
+use jiff::Timestamp;
+use plumb_document::json;
+use plumb_result::RunResult;
+use rusqlite::params;
+use rusqlite::types::ValueRef;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// A run with all its rows, in a form that another database takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalRun {
+    /// Id of the run, a UUIDv7.
+    pub id: String,
+    /// The result (`plumb.result/1`), exactly as it is stored.
+    pub document: String,
+    /// blake3 of the document, in hex.
+    pub blake3: String,
+    /// The rows; a table follows those that it refers to.
+    pub tables: Vec<LocalTable>,
+}
+
+/// Rows of one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalTable {
+    pub name: &'static str,
+    pub columns: Vec<String>,
+    /// JSON array of objects. Blobs are texts such as `\x0a0b`, as PostgreSQL writes them.
+    pub rows: String,
+}
+
+/// The tables of a run, and what selects its rows.
+const TABLES: &[(&str, &str)] = &[
+    (
+        "machine",
+        "SELECT machine.* FROM machine JOIN environment ON machine.id = machine_id
+         JOIN run ON run.environment_id = environment.id WHERE run.id = ?1",
+    ),
+    (
+        "environment",
+        "SELECT environment.* FROM environment JOIN run ON environment_id = environment.id WHERE run.id = ?1",
+    ),
+    (
+        "target",
+        "SELECT target.* FROM target WHERE id IN (SELECT target_id FROM run_target WHERE run_id = ?1) ORDER BY id",
+    ),
+    (
+        "metric",
+        "SELECT * FROM metric WHERE name IN (SELECT metric FROM value WHERE run_id = ?1
+         UNION SELECT metric FROM series WHERE run_id = ?1) ORDER BY name",
+    ),
+    (
+        "run",
+        "SELECT run.id, tool.name AS tool_name, tool.version AS tool_version, environment_id, origin, dialect, command,
+           run.name, workload, workload_hash, started_at, wall_ns, status, reason, verdict, note
+         FROM run JOIN tool ON tool.id = tool_id WHERE run.id = ?1",
+    ),
+    ("run_tag", "SELECT run_id, tag FROM run_tag WHERE run_id = ?1"),
+    ("run_target", "SELECT run_id, name, target_id, free_bytes, fs_used_fraction FROM run_target WHERE run_id = ?1"),
+    ("phase", "SELECT run_id, seq, name, wall_ns, steady, intervals FROM phase WHERE run_id = ?1"),
+    (
+        "value",
+        "SELECT run_id, phase, metric, scope, value, lo, hi, source_tier, device_share FROM value WHERE run_id = ?1",
+    ),
+    ("histogram", "SELECT run_id, phase, op, scope, kind, hdr FROM histogram WHERE run_id = ?1"),
+    ("series", "SELECT run_id, phase, metric, scope, step_ns, data FROM series WHERE run_id = ?1"),
+    (
+        "check_result",
+        "SELECT run_id, seq, code, level, phase, observed, threshold, message, remedy FROM check_result WHERE run_id = ?1",
+    ),
+];
+
+/// Columns that hold JSON.
+const DOCUMENTS: [&str; 3] = ["facts", "mkfs_facts", "workload"];
+
+impl Store {
+    /// Returns a run with all its rows. `run` is a whole id.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NoResult`] for a run without a result.
+    pub fn local_run(&self, run: &str) -> Result<LocalRun, StoreError> {
+        let document = self.result_text(run)?;
+        let blake3 = blake3::hash(document.as_bytes()).to_hex().to_string();
+        let mut tables = Vec::with_capacity(TABLES.len());
+        for (name, sql) in TABLES {
+            tables.push(self.local_table(run, name, sql)?);
+        }
+        Ok(LocalRun { id: run.to_owned(), document, blake3, tables })
+    }
+
+    fn local_table(&self, run: &str, name: &'static str, sql: &str) -> Result<LocalTable, StoreError> {
+        let failed = self.failed("reading a run");
+        let mut statement = self.connection.prepare_cached(sql).map_err(&failed)?;
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let mut rows = statement.query([run]).map_err(&failed)?;
+        let mut list = Vec::new();
+        while let Some(row) = rows.next().map_err(&failed)? {
+            let mut object = Map::new();
+            for (index, column) in columns.iter().enumerate() {
+                let cell = row.get_ref(index).map_err(&failed)?;
+                let cell = value(column, cell).map_err(|error| self.unreadable(run, "a row", error))?;
+                object.insert(column.clone(), cell);
+            }
+            list.push(Value::Object(object));
+        }
+        Ok(LocalTable { name, columns, rows: Value::Array(list).to_string() })
+    }
+
+    /// Returns the ids of runs with a result that are not known to be at a destination, oldest first.
+    pub fn unpushed(&self, destination: &str) -> Result<Vec<String>, StoreError> {
+        let failed = self.failed("listing runs to push");
+        let mut statement = self
+            .connection
+            .prepare(
+                "SELECT id FROM run JOIN artifact ON run_id = id AND artifact.name = ?1
+                 WHERE NOT EXISTS (SELECT 1 FROM pushed WHERE pushed.run_id = run.id AND destination = ?2)
+                 ORDER BY started_at, id",
+            )
+            .map_err(&failed)?;
+        statement
+            .query_map([RESULT_ARTIFACT, destination], |row| row.get(0))
+            .and_then(Iterator::collect)
+            .map_err(&failed)
+    }
+
+    /// Returns the number of runs that are known to be at a destination.
+    pub fn count_pushed(&self, destination: &str) -> Result<u64, StoreError> {
+        let sql = "SELECT count(*) FROM pushed WHERE destination = ?1";
+        let count = self.connection.query_row(sql, [destination], |row| row.get::<_, i64>(0));
+        count.map(|count| u64::try_from(count).unwrap_or(0)).map_err(self.failed("counting pushed runs"))
+    }
+
+    /// Imports a run of a shared database, with its tags.
+    ///
+    /// # Errors
+    /// Fails like [`Store::import`], and for a malformed tag, before which the result is stored.
+    pub fn import_shared(&mut self, result: &RunResult, tags: &[String], source: &str) -> Result<(), StoreError> {
+        self.import(result)?;
+        self.note_pushed(&result.id, source)?;
+        tags.iter().try_for_each(|tag| self.tag(&result.id, tag, TagChange::Add))
+    }
+
+    /// Remembers that a run is at a destination. A note that is lost costs a comparison with the next push, so it is not
+    /// flushed.
+    pub fn note_pushed(&mut self, run: &str, destination: &str) -> Result<(), StoreError> {
+        let at = nanos(Timestamp::now());
+        self.write("noting a push", Durability::Process, |transaction| {
+            let sql = "INSERT OR IGNORE INTO pushed (run_id, destination, at) VALUES (?1, ?2, ?3)";
+            transaction.execute(sql, params![run, destination, at])?;
+            Ok(())
+        })
+    }
+
+    /// Returns the ids of all runs that have a result.
+    pub fn ids_with_result(&self) -> Result<HashSet<String>, StoreError> {
+        let failed = self.failed("listing runs");
+        let sql = "SELECT run_id FROM artifact WHERE name = ?1";
+        let mut statement = self.connection.prepare(sql).map_err(&failed)?;
+        statement.query_map([RESULT_ARTIFACT], |row| row.get(0)).and_then(Iterator::collect).map_err(&failed)
+    }
+}
+
+fn value(column: &str, cell: ValueRef<'_>) -> Result<Value, String> {
+    Ok(match cell {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => number.into(),
+        // JSON has no infinity: it counts as not measured.
+        ValueRef::Real(number) => number.into(),
+        ValueRef::Text(text) => {
+            let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
+            match DOCUMENTS.contains(&column) {
+                true => json::from_str(text).map_err(|error| error.to_string())?,
+                false => text.into(),
+            }
+        }
+        ValueRef::Blob(bytes) => Value::String(hex(bytes)),
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(2 + bytes.len() * 2);
+    text.push_str("\\x");
+    for byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)].into());
+        text.push(DIGITS[usize::from(byte & 15)].into());
+    }
+    text
+}

@@ -1,0 +1,62 @@
+//! Runs that other databases take, and the notes of what is where.
+
+mod common;
+
+use common::{FIRST, SECOND, measurement, result};
+use plumb_document::json;
+use plumb_store::{QueryCell, Store};
+use serde_json::Value;
+
+const DESTINATION: &str = "db:5432/results";
+
+fn with_two_runs() -> Store {
+    let mut store = Store::open_in_memory().unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    store.finish_run(&result(SECOND, 2), &measurement()).unwrap();
+    store
+}
+
+// Protects: a run waits until it is noted, at each destination separately, and a note for a pulled run counts, too.
+#[test]
+fn runs_wait_until_they_are_noted() {
+    let mut store = with_two_runs();
+    assert_eq!(store.unpushed(DESTINATION).unwrap(), [FIRST, SECOND]);
+    for _ in 0..2 {
+        store.note_pushed(FIRST, DESTINATION).unwrap();
+        assert_eq!(store.unpushed(DESTINATION).unwrap(), [SECOND]);
+        assert_eq!(store.count_pushed(DESTINATION).unwrap(), 1);
+    }
+    assert_eq!(store.unpushed("elsewhere:5432/results").unwrap().len(), 2);
+    let mut other = Store::open_in_memory().unwrap();
+    other.import_shared(&result(FIRST, 1), &["nightly".to_owned()], DESTINATION).unwrap();
+    assert_eq!(other.unpushed(DESTINATION).unwrap(), [""; 0]);
+    assert_eq!(other.ids_with_result().unwrap(), [FIRST.to_owned()].into());
+    assert_eq!(other.query("SELECT tag FROM run_tag").unwrap().rows, [[QueryCell::Text("nightly".to_owned())]]);
+}
+
+// Protects: a run leaves with every row, its exact document and the hash of that, after the rows that it refers to.
+#[test]
+fn a_run_leaves_with_all_its_rows() {
+    let store = with_two_runs();
+    let run = store.local_run(FIRST).unwrap();
+    assert_eq!(run.document, json::to_string(&result(FIRST, 1)).unwrap());
+    let hash = store.query(&format!("SELECT blake3 FROM artifact WHERE run_id = '{FIRST}'")).unwrap();
+    assert_eq!(hash.rows, [[QueryCell::Text(run.blake3.clone())]]);
+    let rows = |name: &str| -> Vec<Value> {
+        let table = run.tables.iter().find(|table| table.name == name).unwrap();
+        json::from_str(&table.rows).unwrap()
+    };
+    for name in
+        ["machine", "environment", "target", "metric", "run", "run_target", "phase", "value", "histogram", "series"]
+    {
+        assert!(!rows(name).is_empty(), "{name}");
+    }
+    assert_eq!(rows("run")[0]["id"], FIRST);
+    assert!(rows("machine")[0]["facts"].is_object(), "JSON stays JSON");
+    let blob = rows("histogram")[0]["hdr"].as_str().unwrap().to_owned();
+    assert!(blob.starts_with("\\x1c8493") && blob.len() % 2 == 0, "the cookie of HdrHistogram V2: {blob}");
+    let place = |name: &str| run.tables.iter().position(|table| table.name == name).unwrap();
+    assert!(
+        place("machine") < place("environment") && place("environment") < place("run") && place("run") < place("value")
+    );
+}
