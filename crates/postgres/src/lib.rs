@@ -1,0 +1,100 @@
+//! Results that a team shares in PostgreSQL: the address, the connection, the schema, push and pull.
+//!
+//! A measuring process never links or calls this crate: runs go to the local store, and `plumb push` copies them
+//! afterwards. `docs/team.md` describes what users see. A push is idempotent: a run is one transaction, addressed by its id
+//! and compared by the hash of its result.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
+
+mod address;
+mod error;
+mod password;
+mod pull;
+mod push;
+mod schema;
+mod tls;
+
+pub use address::{Address, AddressError};
+pub use error::ShareError;
+pub use pull::{PullFilter, SharedRow};
+pub use push::Pushed;
+pub use schema::SCHEMA_VERSION;
+
+use postgres::{Client, Config};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// Time until a connection attempt is given up.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time without an answer to sent data after which the server counts as lost.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+
+/// A connection to the team's database.
+pub struct SharedStore {
+    client: Client,
+    destination: String,
+    /// Months whose partitions this connection has seen.
+    months: HashSet<String>,
+}
+
+impl std::fmt::Debug for SharedStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SharedStore").field("destination", &self.destination).finish_non_exhaustive()
+    }
+}
+
+impl SharedStore {
+    /// Connects, and creates or migrates the schema if this user may.
+    ///
+    /// # Errors
+    /// Fails if the server does not answer or refuses the user, and if the schema does not fit this program.
+    pub fn open_to_push(address: &Address) -> Result<SharedStore, ShareError> {
+        let mut store = SharedStore::connect(address)?;
+        schema::prepare(&mut store)?;
+        Ok(store)
+    }
+
+    /// Connects without changing the schema.
+    ///
+    /// # Errors
+    /// Fails like [`SharedStore::open_to_push`], and if nothing was pushed there yet.
+    pub fn open_to_pull(address: &Address) -> Result<SharedStore, ShareError> {
+        let mut store = SharedStore::connect(address)?;
+        schema::require(&mut store)?;
+        Ok(store)
+    }
+
+    fn connect(address: &Address) -> Result<SharedStore, ShareError> {
+        let destination = address.destination();
+        let mut config = Config::new();
+        config.host(&address.host).port(address.port).user(&address.user).dbname(&address.database);
+        config.application_name("plumb").connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(SILENCE_MAX);
+        if let Some(password) = password::find(address)? {
+            config.password(password);
+        }
+        let connected = match address.tls {
+            address::Tls::Off => config.ssl_mode(postgres::config::SslMode::Disable).connect(postgres::NoTls),
+            address::Tls::Verified => {
+                let connector = tls::Connector::new(address.root_certificates.as_deref())?;
+                config.ssl_mode(postgres::config::SslMode::Require).connect(connector)
+            }
+        };
+        let mut client = connected.map_err(|error| ShareError::connect(&destination, &error))?;
+        // A lost network or a forgotten lock must not block a push without end.
+        client
+            .batch_execute("SET statement_timeout = '5min'; SET lock_timeout = '1min'; SET search_path = pg_catalog")
+            .map_err(|error| ShareError::server(&destination, "setting its timeouts", &error))?;
+        Ok(SharedStore { client, destination, months: HashSet::new() })
+    }
+
+    /// Returns host, port and database, without user and password.
+    pub fn destination(&self) -> &str {
+        &self.destination
+    }
+
+    fn failed(&self, doing: &'static str) -> impl Fn(postgres::Error) -> ShareError + use<> {
+        let destination = self.destination.clone();
+        move |error| ShareError::server(&destination, doing, &error)
+    }
+}

@@ -1,0 +1,106 @@
+//! Push: one run, one transaction.
+
+use crate::{ShareError, SharedStore};
+use plumb_result::reader;
+use plumb_store::{LocalRun, LocalTable, is_same_result};
+use postgres::Transaction;
+
+/// Outcome of a push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pushed {
+    /// The run was new there.
+    Added,
+    /// The same result was there already; nothing changed.
+    Present,
+}
+
+/// Attempts for a transaction that conflicts with others.
+const ATTEMPTS: u32 = 3;
+
+impl SharedStore {
+    /// Copies a run to the database, unless the same result is there already.
+    ///
+    /// # Errors
+    /// Returns [`ShareError::OtherResult`] if another result has the same id. Nothing of a failed run is stored.
+    pub fn push(&mut self, run: &LocalRun) -> Result<Pushed, ShareError> {
+        self.ensure_month(&run.id)?;
+        let mut attempt = 1;
+        loop {
+            match self.push_once(run) {
+                Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Creates the partitions of the run's month, in a transaction of its own: it takes locks that pushes of other
+    /// clients wait for.
+    fn ensure_month(&mut self, id: &str) -> Result<(), ShareError> {
+        // The first 8 digits are the time in units of 65.5 s.
+        let key = id.chars().take(8).collect::<String>();
+        if self.months.contains(&key) {
+            return Ok(());
+        }
+        let failed = self.failed("creating the partitions of a month");
+        self.client.execute("SELECT plumb.ensure_month($1::text::uuid)", &[&id]).map_err(failed)?;
+        self.months.insert(key);
+        Ok(())
+    }
+
+    fn push_once(&mut self, run: &LocalRun) -> Result<Pushed, ShareError> {
+        let failed = self.failed("pushing a run");
+        let mut transaction = self.client.transaction().map_err(&failed)?;
+        let mut there = None;
+        for table in &run.tables {
+            if table.name == "run" {
+                let columns = table.columns.join(", ");
+                let sql = format!(
+                    "INSERT INTO plumb.run ({columns}, document, document_blake3)
+                     SELECT {columns}, $2::text::jsonb, $3::text
+                     FROM jsonb_populate_recordset(NULL::plumb.run, $1::text::jsonb) ON CONFLICT (id) DO NOTHING"
+                );
+                let rows = transaction.execute(&sql, &[&table.rows, &run.document, &run.blake3]).map_err(&failed)?;
+                if rows == 0 {
+                    let sql = "SELECT document_blake3, document::text FROM plumb.run WHERE id = $1::text::uuid";
+                    let row = transaction.query_one(sql, &[&run.id]).map_err(&failed)?;
+                    there = Some((row.get::<_, String>(0), row.get::<_, String>(1)));
+                    break;
+                }
+            } else {
+                insert(&mut transaction, table).map_err(&failed)?;
+            }
+        }
+        let Some((hash, document)) = there else {
+            transaction.commit().map_err(&failed)?;
+            return Ok(Pushed::Added);
+        };
+        transaction.rollback().map_err(&failed)?;
+        if hash == run.blake3 || is_same(&run.document, &document) {
+            return Ok(Pushed::Present);
+        }
+        Err(ShareError::OtherResult {
+            destination: self.destination.clone(),
+            id: run.id.clone(),
+            here: run.blake3.clone(),
+            there: hash,
+        })
+    }
+}
+
+/// Inserts rows. A row that is there already has the same content: ids of these tables are hashes, and the run is new.
+fn insert(transaction: &mut Transaction<'_>, table: &LocalTable) -> Result<u64, postgres::Error> {
+    let (name, columns) = (table.name, table.columns.join(", "));
+    let sql = format!(
+        "INSERT INTO plumb.{name} ({columns}) SELECT {columns}
+         FROM jsonb_populate_recordset(NULL::plumb.{name}, $1::text::jsonb) ON CONFLICT DO NOTHING"
+    );
+    transaction.execute(&sql, &[&table.rows])
+}
+
+/// Returns `true` if two texts are the same result. The text of one result differs between versions of Plumb.
+fn is_same(here: &str, there: &str) -> bool {
+    match (reader::read(here.as_bytes()).as_deref(), reader::read(there.as_bytes()).as_deref()) {
+        (Ok([here]), Ok([there])) => is_same_result(here, there),
+        _ => false,
+    }
+}
