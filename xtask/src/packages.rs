@@ -52,6 +52,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "musl-tools", purpose: "static build" },
     Package { name: "mmdebstrap", purpose: "a clean Debian, in which the package is installed" },
     Package { name: "rpm", purpose: "RPM under test" },
+    Package { name: "postgresql", purpose: "the database that a team shares" },
     Package { name: "python3-openpyxl", purpose: "another reader of workbooks" },
     Package { name: "python3-pandas", purpose: "the notebook of examples/" },
     Package { name: "r-base-core", purpose: "the script of examples/" },

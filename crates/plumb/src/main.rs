@@ -131,7 +131,10 @@ fn exit_code(ended: Result<End, Stopped>, is_kept: bool) -> u8 {
 /// Returns `true` if a command leaves more than its output: a stored result, or the work of a tool's command line.
 fn is_kept(arguments: &Arguments) -> bool {
     match &arguments.command {
-        PlumbCommand::As { .. } | PlumbCommand::Import { .. } => true,
+        PlumbCommand::As { .. }
+        | PlumbCommand::Import { .. }
+        | PlumbCommand::Push { .. }
+        | PlumbCommand::Pull { .. } => true,
         PlumbCommand::Try(_)
         | PlumbCommand::FitFor(_)
         | PlumbCommand::Compare(_)
@@ -188,6 +191,11 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
             commands::store::export(runs, study.as_deref(), &form, Names::of(*anonymise), common)
         }
         PlumbCommand::Import { files, from } => commands::store::import(files, from.as_deref(), common),
+        PlumbCommand::Push { to } => commands::share::push(to, common),
+        PlumbCommand::Pull { from, host, since, tag } => {
+            let filter = commands::share::filter(host.as_deref(), *since, tag.as_deref());
+            commands::share::pull(from, &filter, common)
+        }
         PlumbCommand::Schema { form } => commands::schema::run(*form),
         PlumbCommand::Config => commands::config::run(common),
         PlumbCommand::Clean { paths } => commands::clean::run(paths, common),

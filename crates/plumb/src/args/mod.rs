@@ -162,6 +162,32 @@ pub(crate) enum PlumbCommand {
         #[arg(long, value_name = "TOOL")]
         from: Option<String>,
     },
+    /// Copy results to the PostgreSQL database that a team shares.
+    ///
+    /// Every run with a result that is not there yet goes, each in one transaction. Runs that the database does not take stay in
+    /// the local store, and go with the next push. A result is never overwritten.
+    Push {
+        /// The database: postgres://USER@HOST/DATABASE. The password comes from PGPASSWORD or ~/.pgpass.
+        #[arg(long, value_name = "URL", env = "PLUMB_PUSH_TO", hide_env_values = true)]
+        to: String,
+    },
+    /// Copy results of a team from its PostgreSQL database.
+    ///
+    /// Adds the runs that the local store lacks.
+    Pull {
+        /// The database: postgres://USER@HOST/DATABASE. The password comes from PGPASSWORD or ~/.pgpass.
+        #[arg(long, value_name = "URL", env = "PLUMB_PUSH_TO", hide_env_values = true)]
+        from: String,
+        /// Only runs that this host measured.
+        #[arg(long, value_name = "NAME")]
+        host: Option<String>,
+        /// Only runs that started at this time or later: a date (UTC), or a time such as 2026-11-30T08:00:00Z.
+        #[arg(long, value_name = "TIME", value_parser = crate::commands::share::since)]
+        since: Option<jiff::Timestamp>,
+        /// Only runs with this tag.
+        #[arg(long)]
+        tag: Option<String>,
+    },
     /// Print the JSON Schema of a format that Plumb reads or writes.
     ///
     /// docs/json.md says what stays the same between versions, and how a break is announced. In short: a

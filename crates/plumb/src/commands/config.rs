@@ -33,8 +33,8 @@ impl Value {
     }
 }
 
-/// Variables whose value is secret, or is the path of a secret.
-const HIDDEN: [&str; 1] = ["PLUMB_STREAM_TOKEN"];
+/// Variables whose value is secret, or may contain a password by mistake.
+const HIDDEN: [&str; 2] = ["PLUMB_STREAM_TOKEN", "PLUMB_PUSH_TO"];
 
 pub(crate) fn run(common: &Common) -> Result<End, Stopped> {
     let (file, config) = Config::with_file()?;

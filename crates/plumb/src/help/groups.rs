@@ -13,7 +13,10 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { heading: "Compare", commands: &["compare", "gate", "noise", "sweep", "study"] },
     Group { heading: "Run a workload", commands: &["run", "workloads", "as", "trace", "net", "agent"] },
     Group { heading: "Watch and understand", commands: &["watch", "explain", "audit"] },
-    Group { heading: "Results", commands: &["list", "show", "report", "query", "tag", "export", "import"] },
+    Group {
+        heading: "Results",
+        commands: &["list", "show", "report", "query", "tag", "export", "import", "push", "pull"],
+    },
     Group { heading: "Plumb itself", commands: &["config", "clean", "schema", "completions", "man", "help"] },
 ];
 

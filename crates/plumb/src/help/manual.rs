@@ -18,6 +18,10 @@ pub(crate) struct Page {
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("PLUMB_DB", "The results database, where --db is not given."),
     (
+        "PLUMB_PUSH_TO",
+        "The team's database, where --to of plumb push or --from of plumb pull is not given: postgres://USER@HOST/DATABASE.",
+    ),
+    (
         "PLUMB_ALLOW",
         "What may be overwritten, where --plumb-allow is not given: files, directories (the files in and below them), paths \
          or serials of devices; separated by commas.",

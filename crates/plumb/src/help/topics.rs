@@ -53,6 +53,8 @@ const INTERRUPTED_RECORDING: Exit = exit("130", "interrupted; what was recorded 
 
 const MEASURES: &[Exit] = &[TRUSTED, USAGE, REJECTED, IO, REFUSED, INTERRUPTED];
 const READS: &[Exit] = &[DONE, WRONG_WORDS, READ_IO];
+const SHARES: &[Exit] =
+    &[DONE, WRONG_WORDS, exit("4", "the team's database cannot be used, or a run was refused: the message says which")];
 const PRINTS: &[Exit] = &[DONE, WRONG_WORDS];
 
 pub(crate) fn of(command: &str) -> Option<&'static Topic> {
@@ -589,6 +591,34 @@ pub(crate) const TOPICS: &[Topic] = &[
             example("Add runs that `plumb export` wrote on another machine", "plumb import runs.json"),
         ],
         exits: READS,
+    },
+    Topic {
+        command: "push",
+        examples: &[
+            example(
+                "Copy new results to the team's database",
+                "plumb push --to postgres://bench@db.example.org/results",
+            ),
+            example(
+                "The same on this machine, by its socket",
+                "plumb push --to 'postgres://bench@/results?host=/run/postgresql'",
+            ),
+        ],
+        exits: SHARES,
+    },
+    Topic {
+        command: "pull",
+        examples: &[
+            example(
+                "Add the team's results to the local store",
+                "plumb pull --from postgres://ann@db.example.org/results",
+            ),
+            example(
+                "Add those of one host since a day",
+                "plumb pull --from postgres://ann@db.example.org/results --host box7 --since 2026-11-01",
+            ),
+        ],
+        exits: SHARES,
     },
     Topic {
         command: "schema",

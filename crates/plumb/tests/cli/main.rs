@@ -72,6 +72,7 @@ mod repeat;
 mod replay;
 mod replay_ranks;
 mod report;
+mod share;
 mod simulated;
 mod store;
 mod stored_runs;

@@ -8,6 +8,7 @@ pub mod draws;
 pub mod groups;
 pub mod needs;
 pub mod ports;
+pub mod postgres;
 pub mod schema;
 pub mod traced;
 
@@ -68,6 +69,9 @@ impl Home {
             "PLUMB_ALLOW",
             "PLUMB_FILL",
             "PLUMB_DB",
+            "PLUMB_PUSH_TO",
+            "PGPASSWORD",
+            "PGUSER",
             "PLUMB_MPI",
             "PLUMB_AGENT_ALLOW",
             "XDG_RUNTIME_DIR",
