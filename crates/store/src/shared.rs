@@ -68,6 +68,8 @@ const TABLES: &[(&str, &str)] = &[
     ),
     ("histogram", "SELECT run_id, phase, op, scope, kind, hdr FROM histogram WHERE run_id = ?1"),
     ("series", "SELECT run_id, phase, metric, scope, step_ns, data FROM series WHERE run_id = ?1"),
+    ("lane", "SELECT run_id, phase, device, measure, data FROM lane WHERE run_id = ?1"),
+    ("latency_map", "SELECT run_id, phase, op, data FROM latency_map WHERE run_id = ?1"),
     (
         "check_result",
         "SELECT run_id, seq, code, level, phase, observed, threshold, message, remedy FROM check_result WHERE run_id = ?1",

@@ -31,7 +31,7 @@ fn results(home: &Home) -> Vec<Value> {
 
 /// Counts the rows of every table that a push fills.
 fn rows(server: &Postgres) -> String {
-    let tables = "run run_tag run_target phase value histogram series check_result machine environment target metric";
+    let tables = "run run_tag run_target phase value histogram series check_result machine environment target metric latency_map lane";
     let counts: Vec<String> = tables.split(' ').map(|table| format!("(SELECT count(*) FROM plumb.{table})")).collect();
     server.sql("admin", &format!("SELECT concat_ws(' ', {})", counts.join(", ")))
 }

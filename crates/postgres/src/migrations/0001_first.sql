@@ -119,6 +119,20 @@ CREATE TABLE series (
   PRIMARY KEY (run_id, phase, metric, scope)
 ) PARTITION BY RANGE (run_id);
 
+CREATE TABLE lane (               -- what a device or the machine did in each interval of a phase
+  run_id uuid NOT NULL REFERENCES run ON DELETE CASCADE,
+  phase integer NOT NULL, device text NOT NULL, measure text NOT NULL,
+  data bytea NOT NULL,
+  PRIMARY KEY (run_id, phase, device, measure)
+) PARTITION BY RANGE (run_id);
+
+CREATE TABLE latency_map (        -- how many ops of one kind took how long, over time
+  run_id uuid NOT NULL REFERENCES run ON DELETE CASCADE,
+  phase integer NOT NULL, op text NOT NULL,
+  data bytea NOT NULL,
+  PRIMARY KEY (run_id, phase, op)
+) PARTITION BY RANGE (run_id);
+
 CREATE TABLE check_result (
   run_id uuid NOT NULL REFERENCES run ON DELETE CASCADE,
   seq integer NOT NULL, code text NOT NULL, level text NOT NULL, phase text,
@@ -141,6 +155,8 @@ CREATE TABLE phase_other PARTITION OF phase DEFAULT;
 CREATE TABLE value_other PARTITION OF value DEFAULT;
 CREATE TABLE histogram_other PARTITION OF histogram DEFAULT;
 CREATE TABLE series_other PARTITION OF series DEFAULT;
+CREATE TABLE lane_other PARTITION OF lane DEFAULT;
+CREATE TABLE latency_map_other PARTITION OF latency_map DEFAULT;
 CREATE TABLE check_result_other PARTITION OF check_result DEFAULT;
 
 -- Creates the partitions of the month that an id belongs to, and returns their suffix. It runs with the rights of the
@@ -176,7 +192,7 @@ BEGIN
   first := (lpad(to_hex((extract(epoch FROM month) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
   beyond := (lpad(to_hex((extract(epoch FROM month + interval '1 month') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
   FOREACH parent IN ARRAY
-    ARRAY['run', 'run_tag', 'run_target', 'phase', 'value', 'histogram', 'series', 'check_result']
+    ARRAY['run', 'run_tag', 'run_target', 'phase', 'value', 'histogram', 'series', 'lane', 'latency_map', 'check_result']
   LOOP
     EXECUTE format('CREATE TABLE plumb.%I (LIKE plumb.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)',
                    parent || '_' || suffix, parent);
@@ -203,5 +219,5 @@ REVOKE ALL ON FUNCTION ensure_month(uuid) FROM PUBLIC;
 GRANT USAGE ON SCHEMA plumb TO plumb_reader, plumb_writer;
 GRANT SELECT ON ALL TABLES IN SCHEMA plumb TO plumb_reader, plumb_writer;
 GRANT INSERT ON machine, environment, target, metric, run, run_tag, run_target, phase, value, histogram, series,
-  check_result TO plumb_writer;
+  lane, latency_map, check_result TO plumb_writer;
 GRANT EXECUTE ON FUNCTION ensure_month(uuid) TO plumb_writer;
