@@ -12,7 +12,8 @@ pub struct Common {
     #[arg(long, short, global = true)]
     pub verbose: bool,
 
-    /// The results database [default: plumb.db in the user's data directory].
+    /// The results database [default: plumb.db in the user's data directory]. Commands that read results also take the
+    /// address of a team's database, `postgres://USER@HOST/DATABASE`.
     #[arg(long, global = true, value_name = "FILE", env = "PLUMB_DB")]
     pub db: Option<PathBuf>,
 

@@ -128,6 +128,7 @@ impl From<plumb_store::StoreError> for Stopped {
                 | StoreError::QueryTime { .. }
                 | StoreError::QuerySize { .. }
                 | StoreError::Tag { .. }
+                | StoreError::Mark
         );
         match &error {
             error if asked_wrongly => Stopped::usage(error),

@@ -17,7 +17,7 @@ use plumb_engine::testdir::TestDirs;
 use plumb_lab::Surroundings;
 use plumb_report::Style;
 use plumb_report::style::Colour;
-use plumb_store::{Queue, RecoveredRun, Store};
+use plumb_store::{Queue, RecoveredRun, ResultStore, Store};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -29,6 +29,23 @@ static NET_PROTOCOL: OnceLock<&'static (dyn NetProtocol + Sync)> = OnceLock::new
 /// Registers the protocol for network work, for every later [`bench`], also of agents and ranks. Only the first call has an effect.
 pub fn register_net_protocol(protocol: &'static (dyn NetProtocol + Sync)) {
     let _ = NET_PROTOCOL.set(protocol);
+}
+
+/// Opens the database of a team to read it.
+pub type SharedOpener = fn(&str) -> Result<Box<dyn ResultStore>, Stopped>;
+
+/// Opener of databases of a team. Only the program links their client, so it registers this function.
+static SHARED_OPENER: OnceLock<SharedOpener> = OnceLock::new();
+
+/// Registers the function that opens the database of a team. Only the first call has an effect.
+pub fn register_shared_opener(opener: SharedOpener) {
+    let _ = SHARED_OPENER.set(opener);
+}
+
+/// Returns the address of a team's database if `--db` or PLUMB_DB is one, and not a file.
+pub fn shared_address(common: &Common) -> Option<&str> {
+    let text = common.db.as_ref()?.to_str()?;
+    ["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)).then_some(text)
 }
 
 /// Returns the user's data directory for Plumb: `$XDG_DATA_HOME/plumb`, or `~/.local/share/plumb`. If neither variable
@@ -66,9 +83,22 @@ pub fn store(common: &Common) -> Result<Store, Stopped> {
     recovered_store(common).map(|found| found.store)
 }
 
-/// Opens the store for commands that only read. A named database must exist, because its name may be mistyped. Opens a
+/// Opens the results for commands that only read: the local store, or the database of a team that `--db` names.
+///
+/// # Errors
+/// Fails like [`local_store_to_read`], and if the database of the team does not answer.
+pub fn store_to_read(common: &Common) -> Result<Box<dyn ResultStore>, Stopped> {
+    let Some(address) = shared_address(common) else { return Ok(Box::new(local_store_to_read(common)?)) };
+    match SHARED_OPENER.get() {
+        Some(open) => open(address),
+        None => Err(Stopped::usage("this program reads no database of a team; name a file with --db")),
+    }
+}
+
+/// Opens the local store for commands that only read. A named database must exist, because its name may be mistyped. Opens a
 /// database that cannot be written, because the disk is full or another process has locked it, without marking killed runs.
-pub fn store_to_read(common: &Common) -> Result<Store, Stopped> {
+pub fn local_store_to_read(common: &Common) -> Result<Store, Stopped> {
+    refuse_shared(common)?;
     require_existing(common)?;
     let mut store = Store::open_to_read(&database(common)?)?;
     if let Some(link) = common.db.as_ref().filter(|path| path.is_symlink()) {
@@ -83,12 +113,24 @@ pub fn store_to_read(common: &Common) -> Result<Store, Stopped> {
 
 /// Opens the store for commands that change it.
 pub fn store_to_change(common: &Common) -> Result<Store, Stopped> {
+    refuse_shared(common)?;
     require_existing(common)?;
     store(common)
 }
 
 /// Time that a command that only reads waits for the lock to mark killed runs.
 const BUSY_WHILE_READING: Duration = Duration::from_millis(200);
+
+/// Refuses the address of a team's database where a local one is needed: a run must not wait for a network.
+fn refuse_shared(common: &Common) -> Result<(), Stopped> {
+    match shared_address(common) {
+        Some(_) => Err(Stopped::usage(
+            "--db or PLUMB_DB is the database of a team, which commands only read: results go to the local store first\n\
+             Leave it out here, and copy the results afterwards: plumb push --to ADDRESS",
+        )),
+        None => Ok(()),
+    }
+}
 
 fn require_existing(common: &Common) -> Result<(), Stopped> {
     match &common.db {
@@ -101,7 +143,11 @@ fn require_existing(common: &Common) -> Result<(), Stopped> {
 }
 
 /// Returns the database file: `--db` or PLUMB_DB with links resolved once, or the default in the user's data directory.
+///
+/// # Errors
+/// Fails for the address of a team's database, and if the directory cannot be used.
 pub fn database(common: &Common) -> Result<PathBuf, Stopped> {
+    refuse_shared(common)?;
     if let Some(path) = &common.db {
         return Ok(Database::followed(path)?);
     }

@@ -55,6 +55,7 @@ fn on_a_large_stack(run: fn() -> u8) -> u8 {
 /// Runs the command line, and returns the exit code.
 fn command() -> u8 {
     // Comes first, because agents and ranks make runs, too.
+    session::register_shared_opener(commands::share::open_to_read);
     session::register_net_protocol(&plumb_tools_net_run::protocol::Iperf3);
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
@@ -180,6 +181,8 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         }
         PlumbCommand::Query { sql, timeout } => commands::store::query(sql.as_deref(), *timeout, common),
         PlumbCommand::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
+        PlumbCommand::Retract { run, reason, undo } => commands::marks::retract(run, reason, *undo, common),
+        PlumbCommand::Annotate { run, note } => commands::marks::annotate(run, note, common),
         PlumbCommand::Report(arguments) => commands::report::run(arguments, common),
         PlumbCommand::Export { runs, study, csv, ndjson, parquet, anonymise } => {
             let form = match (csv, ndjson, parquet) {
@@ -192,6 +195,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         }
         PlumbCommand::Import { files, from } => commands::store::import(files, from.as_deref(), common),
         PlumbCommand::Push { to } => commands::share::push(to, common),
+        PlumbCommand::Expire { from, before, keep, yes } => commands::share::expire(from, *before, keep, *yes, common),
         PlumbCommand::Pull { from, host, since, tag } => {
             let filter = commands::share::filter(host.as_deref(), *since, tag.as_deref());
             commands::share::pull(from, &filter, common)

@@ -56,6 +56,17 @@ pub enum ShareError {
          {there})"
     )]
     OtherResult { destination: String, id: String, here: String, there: String },
+    /// The database has another document of this kind under the same id.
+    #[error("{destination} has another {kind} {id}, which was not changed")]
+    OtherDocument {
+        destination: String,
+        /// Such as `study`.
+        kind: &'static str,
+        id: String,
+    },
+    /// Writers add results, and never delete them.
+    #[error("only the owner of {destination} may delete runs (docs/team.md)")]
+    NotOwner { destination: String },
     /// A result of the database cannot be read.
     #[error("{destination}: the result of run {id} cannot be read: {reason}")]
     Unreadable { destination: String, id: String, reason: String },
@@ -78,6 +89,7 @@ impl ShareError {
         matches!(
             self,
             ShareError::OtherResult { .. }
+                | ShareError::OtherDocument { .. }
                 | ShareError::Unreadable { .. }
                 | ShareError::Server { cause: Cause::Run, .. }
         )

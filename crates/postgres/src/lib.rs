@@ -1,4 +1,5 @@
-//! Results that a team shares in PostgreSQL: the address, the connection, the schema, push and pull.
+//! Results that a team shares in PostgreSQL: the address, the connection, the schema, push, pull, and all reads of
+//! [`plumb_store::ResultStore`].
 //!
 //! A measuring process never links or calls this crate: runs go to the local store, and `plumb push` copies them
 //! afterwards. `docs/team.md` describes what users see. A push is idempotent: a run is one transaction, addressed by its id
@@ -11,17 +12,22 @@ mod error;
 mod password;
 mod pull;
 mod push;
+mod query;
+mod read;
+mod retention;
 mod schema;
 mod tls;
 
 pub use address::{Address, AddressError};
 pub use error::ShareError;
-pub use pull::{PullFilter, SharedRow};
 pub use push::Pushed;
+pub use retention::{OldRows, Retention};
 pub use schema::SCHEMA_VERSION;
 
 use postgres::{Client, Config};
+use std::cell::RefCell;
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Time until a connection attempt is given up.
@@ -32,8 +38,11 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// A connection to the team's database.
 pub struct SharedStore {
-    client: Client,
+    /// Reads need a client that changes, and the interface of all databases reads through `&self`.
+    client: RefCell<Client>,
     destination: String,
+    /// The destination, for errors of the local store.
+    location: PathBuf,
     /// Months whose partitions this connection has seen.
     months: HashSet<String>,
 }
@@ -55,13 +64,15 @@ impl SharedStore {
         Ok(store)
     }
 
-    /// Connects without changing the schema.
+    /// Connects without changing anything: the server refuses every write of this connection.
     ///
     /// # Errors
     /// Fails like [`SharedStore::open_to_push`], and if nothing was pushed there yet.
-    pub fn open_to_pull(address: &Address) -> Result<SharedStore, ShareError> {
+    pub fn open_to_read(address: &Address) -> Result<SharedStore, ShareError> {
         let mut store = SharedStore::connect(address)?;
         schema::require(&mut store)?;
+        let failed = store.failed("making its connection read-only");
+        store.client.get_mut().batch_execute("SET default_transaction_read_only = on").map_err(failed)?;
         Ok(store)
     }
 
@@ -83,9 +94,12 @@ impl SharedStore {
         let mut client = connected.map_err(|error| ShareError::connect(&destination, &error))?;
         // A lost network or a forgotten lock must not block a push without end.
         client
-            .batch_execute("SET statement_timeout = '5min'; SET lock_timeout = '1min'; SET search_path = pg_catalog")
+            .batch_execute(
+                "SET statement_timeout = '5min'; SET lock_timeout = '1min'; SET search_path = pg_catalog, plumb",
+            )
             .map_err(|error| ShareError::server(&destination, "setting its timeouts", &error))?;
-        Ok(SharedStore { client, destination, months: HashSet::new() })
+        let location = PathBuf::from(&destination);
+        Ok(SharedStore { client: RefCell::new(client), destination, location, months: HashSet::new() })
     }
 
     /// Returns host, port and database, without user and password.

@@ -2,7 +2,7 @@
 
 use crate::{ShareError, SharedStore};
 use plumb_result::reader;
-use plumb_store::{LocalRun, LocalTable, is_same_result};
+use plumb_store::{LocalDocument, LocalRun, LocalTable, is_same_result};
 use postgres::Transaction;
 
 /// Outcome of a push.
@@ -13,6 +13,9 @@ pub enum Pushed {
     /// The same result was there already; nothing changed.
     Present,
 }
+
+/// Tables that grow after a run has ended, by what people say of it.
+const REMARKS: [&str; 2] = ["run_tag", "mark"];
 
 /// Attempts for a transaction that conflicts with others.
 const ATTEMPTS: u32 = 3;
@@ -42,14 +45,14 @@ impl SharedStore {
             return Ok(());
         }
         let failed = self.failed("creating the partitions of a month");
-        self.client.execute("SELECT plumb.ensure_month($1::text::uuid)", &[&id]).map_err(failed)?;
+        self.client.get_mut().execute("SELECT plumb.ensure_month($1::text::uuid)", &[&id]).map_err(failed)?;
         self.months.insert(key);
         Ok(())
     }
 
     fn push_once(&mut self, run: &LocalRun) -> Result<Pushed, ShareError> {
         let failed = self.failed("pushing a run");
-        let mut transaction = self.client.transaction().map_err(&failed)?;
+        let mut transaction = self.client.get_mut().transaction().map_err(&failed)?;
         let mut there = None;
         for table in &run.tables {
             if table.name == "run" {
@@ -74,16 +77,43 @@ impl SharedStore {
             transaction.commit().map_err(&failed)?;
             return Ok(Pushed::Added);
         };
-        transaction.rollback().map_err(&failed)?;
         if hash == run.blake3 || is_same(&run.document, &document) {
+            for table in run.tables.iter().filter(|table| REMARKS.contains(&table.name)) {
+                insert(&mut transaction, table).map_err(&failed)?;
+            }
+            transaction.commit().map_err(&failed)?;
             return Ok(Pushed::Present);
         }
+        transaction.rollback().map_err(&failed)?;
         Err(ShareError::OtherResult {
             destination: self.destination.clone(),
             id: run.id.clone(),
             here: run.blake3.clone(),
             there: hash,
         })
+    }
+}
+
+impl SharedStore {
+    /// Copies a document to the database, unless the same one is there already.
+    ///
+    /// # Errors
+    /// Returns [`ShareError::OtherDocument`] if another document of this kind has the same id.
+    pub fn push_document(&mut self, document: &LocalDocument) -> Result<Pushed, ShareError> {
+        let failed = self.failed("pushing a document");
+        let LocalDocument { kind, id, made_at, tag, runs, body, blake3 } = document;
+        let client = self.client.get_mut();
+        let sql = "INSERT INTO plumb.document (kind, id, made_at, tag, runs, body, body_blake3)
+                   VALUES ($1, $2::text::uuid, $3, $4, $5::text[]::uuid[], $6::text::jsonb, $7) ON CONFLICT DO NOTHING";
+        if client.execute(sql, &[kind, id, made_at, tag, runs, body, blake3]).map_err(&failed)? > 0 {
+            return Ok(Pushed::Added);
+        }
+        let sql = "SELECT body_blake3 FROM plumb.document WHERE kind = $1 AND id = $2::text::uuid";
+        let there: String = client.query_one(sql, &[kind, id]).map_err(&failed)?.get(0);
+        match there == *blake3 {
+            true => Ok(Pushed::Present),
+            false => Err(ShareError::OtherDocument { destination: self.destination.clone(), kind, id: id.clone() }),
+        }
     }
 }
 

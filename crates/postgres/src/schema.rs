@@ -3,7 +3,7 @@
 use crate::{ShareError, SharedStore};
 
 /// Migrations in order; a released one is never changed. `plumb.schema_version` has a row for each that was applied.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_documents.sql")];
 
 /// Schema version that this program writes.
 pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;
@@ -21,7 +21,7 @@ pub(crate) fn prepare(store: &mut SharedStore) -> Result<(), ShareError> {
         return Err(older(store, found));
     }
     let failed = store.failed("migrating its schema");
-    let mut transaction = store.client.transaction().map_err(&failed)?;
+    let mut transaction = store.client.get_mut().transaction().map_err(&failed)?;
     transaction.batch_execute(LOCK).map_err(&failed)?;
     // Another process may have migrated it while this one waited.
     let mut applied = 0;
@@ -57,9 +57,9 @@ const TABLE: &str =
 fn supported(store: &mut SharedStore) -> Result<i32, ShareError> {
     let failed = store.failed("reading its schema version");
     let mut found = 0;
-    if let Some(table) = store.client.query_one(TABLE, &[]).map_err(&failed)?.get::<_, Option<String>>(0) {
+    if let Some(table) = store.client.get_mut().query_one(TABLE, &[]).map_err(&failed)?.get::<_, Option<String>>(0) {
         let sql = format!("SELECT coalesce(max(version), 0) FROM {table}");
-        found = store.client.query_one(&sql, &[]).map_err(&failed)?.get(0);
+        found = store.client.get_mut().query_one(&sql, &[]).map_err(&failed)?.get(0);
     }
     match found > SCHEMA_VERSION {
         true => Err(ShareError::Newer { destination: store.destination.clone(), found, known: SCHEMA_VERSION }),
@@ -74,7 +74,7 @@ fn may_change(store: &mut SharedStore, found: i32) -> Result<bool, ShareError> {
         0 => "SELECT has_database_privilege(current_database(), 'CREATE')",
         _ => "SELECT pg_has_role(nspowner, 'MEMBER') FROM pg_namespace WHERE nspname = 'plumb'",
     };
-    Ok(store.client.query_one(sql, &[]).map_err(&failed)?.get(0))
+    Ok(store.client.get_mut().query_one(sql, &[]).map_err(&failed)?.get(0))
 }
 
 fn older(store: &SharedStore, found: i32) -> ShareError {

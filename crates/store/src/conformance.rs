@@ -5,7 +5,7 @@ use crate::write::nanos;
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::{Conformance, PosixOutcome};
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Transaction, params};
 
 /// A conformance report, prepared for a transaction.
 pub(crate) struct ConformanceIn<'a> {
@@ -51,25 +51,5 @@ impl Store {
     pub fn save_conformance(&mut self, conformance: &Conformance) -> Result<(), StoreError> {
         let row = ConformanceIn::of(conformance)?;
         self.write("storing a conformance report", Durability::Power, |transaction| row.write(transaction))
-    }
-
-    /// Returns the conformance that `text` selects: `last`, a whole id, or the beginning or end of one.
-    pub fn conformance(&self, text: &str) -> Result<Conformance, StoreError> {
-        let sql = match text {
-            "last" => "SELECT id FROM conformance WHERE ?1 = 'last' ORDER BY tested_at DESC, id DESC LIMIT 1",
-            _ => {
-                "SELECT id FROM conformance
-                 WHERE substr(id, 1, length(?1)) = lower(?1) OR substr(id, -length(?1)) = lower(?1) LIMIT 2"
-            }
-        };
-        let missing = || StoreError::NotFound { path: self.path.clone(), text: text.to_owned() };
-        let id = self.find_only("looking for a conformance report", sql, text)?.ok_or_else(missing)?;
-        let body: Option<String> = self
-            .connection
-            .query_row("SELECT body FROM conformance WHERE id = ?1", [&id], |row| row.get(0))
-            .optional()
-            .map_err(self.failed("reading a conformance report"))?;
-        let body = body.ok_or_else(missing)?;
-        plumb_document::json::from_str(&body).map_err(|error| self.unreadable(&id, "the conformance report", error))
     }
 }

@@ -1,6 +1,6 @@
 //! Differences between two runs.
 
-use crate::{Store, StoreError, canonical};
+use crate::{StoreError, canonical};
 use plumb_result::RunResult;
 use serde::Serialize;
 use serde_json::Value;
@@ -17,12 +17,9 @@ pub struct FactDifference {
     pub right: Option<String>,
 }
 
-impl Store {
-    /// Returns the facts in which two runs differ, sorted: environment, targets, workload, verdict, and measurements.
-    /// `left` and `right` are as in [`Store::find`].
-    pub fn diff(&self, left: &str, right: &str) -> Result<Vec<FactDifference>, StoreError> {
-        Ok(differences(&leaves(&self.get(left)?)?, &leaves(&self.get(right)?)?))
-    }
+/// Returns the facts in which two results differ, sorted.
+pub(crate) fn of_results(left: &RunResult, right: &RunResult) -> Result<Vec<FactDifference>, StoreError> {
+    Ok(differences(&leaves(left)?, &leaves(right)?))
 }
 
 fn differences(left: &BTreeMap<String, String>, right: &BTreeMap<String, String>) -> Vec<FactDifference> {

@@ -60,6 +60,9 @@ pub enum StoreError {
         doing: &'static str,
         source: rusqlite::Error,
     },
+    /// The database of a team failed; the message names it.
+    #[error(transparent)]
+    Shared(Box<dyn std::error::Error + Send + Sync>),
     /// No run has this id.
     #[error("no run {text:?} in {}; `plumb list` shows the stored runs", path.display())]
     NotFound {
@@ -141,11 +144,14 @@ pub enum StoreError {
     #[error("queries are read-only, and this one would write; it was not run: {sql}")]
     WouldWrite { sql: String },
     /// A query is not valid SQL, or failed.
-    #[error("the query failed: {reason}; `SELECT name, sql FROM sqlite_schema` shows the tables")]
+    #[error("the query failed: {reason}; `plumb query` without a statement shows the tables")]
     Query {
         /// SQLite's error message.
         reason: String,
     },
+    /// A reason or note is empty, too long, or has several lines.
+    #[error("a reason or note is one line of text, of at most 4096 bytes")]
+    Mark,
     /// A tag is empty, or contains characters that would break lists of tags.
     #[error("invalid tag {tag:?}: a tag is not empty and contains no comma, space or control character")]
     Tag {

@@ -3,6 +3,7 @@
 use crate::open::Durability;
 use crate::owner::{Life, Owner};
 use crate::recover::KILLED;
+use crate::result_store::ResultStore;
 use crate::write::ResultIn;
 use crate::{Store, StoreError};
 use plumb_document::json;

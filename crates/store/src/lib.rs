@@ -8,11 +8,14 @@
 mod canonical;
 mod conformance;
 mod diff;
+mod document;
 mod error;
 mod export;
 mod facts;
+mod filter;
 mod import;
 mod keep;
+mod mark;
 mod network;
 mod noise;
 mod open;
@@ -23,6 +26,7 @@ mod queue_directory;
 mod read;
 mod recover;
 mod repeat;
+mod result_store;
 mod series;
 mod shared;
 mod statement;
@@ -31,19 +35,27 @@ mod sweep;
 mod write;
 
 pub use diff::FactDifference;
+pub use document::DocumentKind;
 pub use error::StoreError;
 pub use export::FurtherColumns;
+pub use filter::{Filter, FilterSql, FilterValue, PageEnd, SqlFamily};
 pub use import::{Imported, is_same_result};
 pub use keep::{KeepError, save_next_to};
+pub use mark::{Mark, MarkKind, retraction};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
 pub use query::{QueryCell, QueryLimits, QueryTable};
 pub use queue::Queue;
 pub use queue_directory::Waiting;
-pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};
+pub use read::{CANDIDATES_MAX, PhaseIntervals, RunRow, RunStatus};
 pub use recover::RecoveredRun;
-pub use shared::{LocalRun, LocalTable};
-pub use study::{
-    StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd, StudyRunRow, StudyRunStatus,
+pub use result_store::{
+    FloorRow, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, ResultStore, RunNumbers,
+    SeriesBlob,
 };
-pub use write::{Partial, RunLog, RunStart, TagChange};
+pub use shared::{LocalDocument, LocalRun, LocalTable};
+pub use study::{
+    SharedPlace, SharedStudy, StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd,
+    StudyRunRow, StudyRunStatus,
+};
+pub use write::{Partial, RunLog, RunStart, TagChange, rfc3339};

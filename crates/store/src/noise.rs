@@ -1,13 +1,13 @@
 //! Noise floors, stored with the conditions that they hold for, and found again by place and workload.
 
 use crate::open::Durability;
-use crate::write::{nanos, rfc3339};
+use crate::result_store::FloorRow;
+use crate::write::nanos;
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
-use plumb_document::json::{self, JsonError};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Noise, NoiseFloor};
-use rusqlite::params;
+use rusqlite::{Row, params};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -99,45 +99,24 @@ impl Store {
         })
     }
 
-    /// Returns the newest noise floor of a workload at a place. `print` is the workload without seed, place and
-    /// length of phases. The caller judges whether it still holds for the current machine and storage.
-    pub fn noise_floors(&self, place: &str, print: &Value) -> Result<Option<StoredFloors>, StoreError> {
-        let failed = self.failed("looking for a noise floor");
-        let work_hash = canonical::address(&canonical::text(print));
-        let mut statement = self
-            .connection
-            .prepare(
-                "SELECT noise.id, measured_at, environment, targets, noise_floor.workload, noise_floor.body
-                 FROM noise JOIN noise_floor ON noise_id = noise.id
-                 WHERE place = ?1 AND work_hash = ?2
-                 ORDER BY measured_at DESC, noise.id DESC, phase, metric",
-            )
-            .map_err(&failed)?;
-        let mut rows = statement.query(params![place, work_hash]).map_err(&failed)?;
-        let mut newest: Option<(String, StoredFloors)> = None;
-        while let Some(row) = rows.next().map_err(&failed)? {
-            let read = || -> rusqlite::Result<(String, i64, String, String, String, String)> {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
-            };
-            let (id, measured_at, environment, targets, workload, body) = read().map_err(&failed)?;
-            let damaged = |error: JsonError| self.unreadable(&id, "a noise floor", error);
-            let floor: NoiseFloor = json::from_str(&body).map_err(damaged)?;
-            match &mut newest {
-                Some((known, stored)) if *known == id => stored.floors.push(floor),
-                Some(_) => break,
-                None => {
-                    let environment = json::from_str(&environment).map_err(damaged)?;
-                    let mut works: BTreeMap<String, Targets> = json::from_str(&targets).map_err(damaged)?;
-                    let stored = StoredFloors {
-                        measured_at: rfc3339(measured_at),
-                        environment,
-                        targets: works.remove(&workload).unwrap_or_default(),
-                        floors: vec![floor],
-                    };
-                    newest = Some((id, stored));
-                }
-            }
-        }
-        Ok(newest.map(|(_, stored)| stored))
+    /// Returns the noise floors of a place and a work, the newest first.
+    pub(crate) fn floors_of(&self, place: &str, work_hash: &str) -> rusqlite::Result<Vec<FloorRow>> {
+        let mut statement = self.connection.prepare(
+            "SELECT noise.id, measured_at, environment, targets, noise_floor.workload, noise_floor.body
+             FROM noise JOIN noise_floor ON noise_id = noise.id
+             WHERE place = ?1 AND work_hash = ?2
+             ORDER BY measured_at DESC, noise.id DESC, phase, metric",
+        )?;
+        let row = |row: &Row<'_>| {
+            Ok(FloorRow {
+                noise: row.get(0)?,
+                measured_ns: row.get(1)?,
+                environment: row.get(2)?,
+                targets: row.get(3)?,
+                workload: row.get(4)?,
+                body: row.get(5)?,
+            })
+        };
+        statement.query_map([place, work_hash], row)?.collect()
     }
 }

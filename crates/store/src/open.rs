@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest time that a writer waits for another one.
@@ -39,6 +39,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0011_network.sql"),
     include_str!("migrations/0012_repeat.sql"),
     include_str!("migrations/0013_pushed.sql"),
+    include_str!("migrations/0014_marks.sql"),
 ];
 
 /// Schema version that this program writes.
@@ -55,7 +56,7 @@ pub struct Store {
     /// creator was killed and power fails before the kernel writes the directory back.
     log_is_named: Cell<bool>,
     /// Facts of the last run, because those of the next run are mostly equal.
-    pub(crate) facts: Option<Rc<FactRows>>,
+    pub(crate) facts: Option<Arc<FactRows>>,
     /// Whether the schema differs from the one that the first page of the file states. The next result then
     /// checkpoints the log, so that readers of the first page alone recognise the file.
     is_changed: Cell<bool>,

@@ -54,7 +54,7 @@ pub enum QueryCell {
 
 impl QueryCell {
     /// Returns the memory that the cell takes, in bytes.
-    fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         let further = match self {
             QueryCell::Text(text) => text.len(),
             QueryCell::Blob(bytes) => bytes.len(),
@@ -80,14 +80,6 @@ impl Serialize for QueryCell {
 }
 
 impl Store {
-    /// Runs one read-only statement on a read-only connection, with the default limits.
-    ///
-    /// # Errors
-    /// Returns the same errors as [`Store::query_within`].
-    pub fn query(&self, sql: &str) -> Result<QueryTable, StoreError> {
-        self.query_within(sql, &QueryLimits::default())
-    }
-
     /// Runs one read-only statement on a read-only connection.
     ///
     /// # Errors

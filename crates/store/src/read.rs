@@ -1,14 +1,24 @@
 //! Reading of stored runs.
 
+use crate::filter::{FilterSql, FilterValue, SqlFamily};
 use crate::owner::Owner;
 use crate::recover::KILLED;
-use crate::series::{SeriesColumn, decode_latencies, decode_times, decode_values, restore};
+use crate::result_store::{
+    FloorRow, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, ResultStore, RunNumbers,
+    SeriesBlob,
+};
 use crate::write::{RESULT_ARTIFACT, rfc3339};
-use crate::{Store, StoreError};
-use plumb_result::{Comparison, Interval, Lane, LaneMeasure, LatencyMap, Metric, RunResult, RunVerdict};
-use plumb_workload::{OpKind, former};
-use rusqlite::{OptionalExtension, Row, params};
+use crate::{
+    DocumentKind, Filter, Mark, QueryLimits, QueryTable, Store, StoreError, StoredStudy, StudyPlace, StudyPlotRow,
+    StudyRow, StudyRunRow, retraction,
+};
+use plumb_document::json;
+use plumb_result::{Interval, Lane, LatencyMap, RunVerdict};
+use rusqlite::types::{ToSql, ToSqlOutput};
+use rusqlite::{OptionalExtension, Row, params, params_from_iter};
 use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Largest number of runs listed for an ambiguous id.
 pub const CANDIDATES_MAX: usize = 10;
@@ -41,17 +51,6 @@ impl RunStatus {
     }
 }
 
-/// Selection of runs to list; an empty filter selects all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
-    pub tag: Option<String>,
-    pub workload: Option<String>,
-    pub status: Option<RunStatus>,
-    pub verdict: Option<RunVerdict>,
-    /// Largest number of runs; the newest are listed.
-    pub limit: Option<u32>,
-}
-
 /// A run in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunRow {
@@ -59,6 +58,8 @@ pub struct RunRow {
     pub id: String,
     /// Start of the run, RFC 3339, UTC.
     pub started_at: String,
+    /// Name of the host that measured; `None` if unknown.
+    pub host: Option<String>,
     pub workload: String,
     pub status: RunStatus,
     /// Reason why it failed, was aborted or skipped.
@@ -75,6 +76,16 @@ pub struct RunRow {
     pub command: String,
     /// The tool whose command line was used, such as `fio`; `None` for Plumb's own.
     pub dialect: Option<String>,
+    /// Marks that people put on the run, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+}
+
+impl RunRow {
+    /// Returns the retraction of the run, if one is in force.
+    pub fn retraction(&self) -> Option<&Mark> {
+        retraction(&self.marks)
+    }
 }
 
 /// The intervals of one phase of a run.
@@ -88,70 +99,32 @@ pub struct PhaseIntervals {
     pub latency_map: LatencyMap,
 }
 
-/// Parses `last` and `last~N` to the number of runs before the newest one; `None` for other text.
-pub(crate) fn before_last(text: &str) -> Option<u32> {
-    match text.strip_prefix("last")? {
-        "" => Some(0),
-        "~" => Some(1),
-        count => count
-            .strip_prefix('~')
-            .filter(|count| count.starts_with(|digit: char| digit.is_ascii_digit()))?
-            .parse()
-            .ok(),
-    }
-}
-
+/// Reads of runs, which [`ResultStore`] offers for both databases.
 impl Store {
     /// Returns the runs that match a filter, newest first.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, StoreError> {
         let failed = self.failed("listing runs");
+        let FilterSql { conditions, values } = filter.sql(SqlFamily::Sqlite);
+        let limit = filter.limit.map_or(-1, i64::from);
         // Unit separators cannot occur in a tag; in a path they would only split its display.
-        let mut statement = self
-            .connection
-            .prepare(
-                "SELECT id, started_at, name, status, reason, verdict, wall_ns, command,
-                   (SELECT group_concat(path, char(31)) FROM (SELECT DISTINCT target.path FROM run_target
-                      JOIN target ON target.id = target_id WHERE run_id = run.id ORDER BY target.path)),
-                   (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag)),
-                   owner, dialect
-                 FROM run
-                 WHERE (?1 IS NULL OR EXISTS (SELECT 1 FROM run_tag WHERE run_id = run.id AND tag = ?1))
-                   AND (?2 IS NULL OR name = ?2) AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR verdict = ?4)
-                 ORDER BY started_at DESC, id DESC LIMIT ?5",
-            )
-            .map_err(&failed)?;
-        let arguments = params![
-            filter.tag,
-            filter.workload,
-            filter.status.map(RunStatus::name),
-            filter.verdict.map(RunVerdict::name),
-            filter.limit.map_or(-1, i64::from)
-        ];
-        statement.query_map(arguments, run_row).and_then(Iterator::collect).map_err(&failed)
+        let sql = format!(
+            "SELECT run.id, run.started_at, run.name, run.status, run.reason, run.verdict, run.wall_ns, run.command,
+               (SELECT group_concat(path, char(31)) FROM (SELECT DISTINCT target.path FROM run_target
+                  JOIN target ON target.id = target_id WHERE run_id = run.id ORDER BY target.path)),
+               (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag)),
+               run.owner, run.dialect,
+               (SELECT hostname FROM environment JOIN machine ON machine.id = machine_id
+                  WHERE environment.id = run.environment_id),
+               (SELECT json_group_array(json_object('id', id, 'kind', kind, 'reason', reason, 'at', at, 'author', author))
+                  FROM (SELECT * FROM mark WHERE run_id = run.id ORDER BY at, id))
+             FROM run WHERE {conditions} ORDER BY run.started_at DESC, run.id DESC LIMIT {limit}"
+        );
+        let mut statement = self.connection.prepare(&sql).map_err(&failed)?;
+        statement.query_map(params_from_iter(&values), run_row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// Returns the id of the run that `text` selects. `last` is the newest run with a result and `last~1` the one
-    /// before it; any other text is a whole id, or the beginning or end of one. (A UUIDv7 begins with its time, so
-    /// the ends of two ids differ sooner.)
-    pub fn find(&self, text: &str) -> Result<String, StoreError> {
+    fn ids_like(&self, text: &str) -> Result<Vec<String>, StoreError> {
         let failed = self.failed("looking for a run");
-        let none = || StoreError::NotFound { path: self.path.clone(), text: text.to_owned() };
-        if let Some(before) = before_last(text) {
-            return self
-                .connection
-                .query_row(
-                    "SELECT id FROM run JOIN artifact ON run_id = id AND artifact.name = ?1
-                     ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ?2",
-                    params![RESULT_ARTIFACT, before],
-                    |row| row.get(0),
-                )
-                .optional()
-                .map_err(&failed)?
-                .ok_or_else(none);
-        }
-        if text.is_empty() {
-            return Err(none());
-        }
         // Whole ids are looked up by the thousand, and need no scan of all runs.
         let whole: Option<String> = self
             .connection
@@ -159,7 +132,7 @@ impl Store {
             .and_then(|mut statement| statement.query_row([text], |row| row.get(0)).optional())
             .map_err(&failed)?;
         if let Some(id) = whole {
-            return Ok(id);
+            return Ok(vec![id]);
         }
         let mut statement = self
             .connection
@@ -168,26 +141,14 @@ impl Store {
                  ORDER BY started_at DESC, id DESC LIMIT ?2",
             )
             .map_err(&failed)?;
-        let mut candidates: Vec<String> = statement
+        statement
             .query_map(params![text, CANDIDATES_MAX as i64], |row| row.get(0))
             .and_then(Iterator::collect)
-            .map_err(&failed)?;
-        match candidates.len() {
-            0 => Err(none()),
-            1 => Ok(candidates.remove(0)),
-            _ => Err(StoreError::Ambiguous { text: text.to_owned(), candidates }),
-        }
-    }
-
-    /// Returns the result of a run, exactly as it was stored. `run` is as in [`Store::find`].
-    pub fn get(&self, run: &str) -> Result<RunResult, StoreError> {
-        let run = self.find(run)?;
-        let text = self.result_text(&run)?;
-        former::read_json(&text).map_err(|error| self.unreadable(&run, "the result", error))
+            .map_err(&failed)
     }
 
     /// Returns the result of a run as the stored text.
-    pub(crate) fn result_text(&self, run: &str) -> Result<String, StoreError> {
+    pub(crate) fn stored_text(&self, run: &str) -> Result<String, StoreError> {
         let failed = self.failed("reading a result");
         let body: Option<Vec<u8>> = self
             .connection
@@ -209,108 +170,112 @@ impl Store {
         }
     }
 
-    /// Returns the intervals of each phase of a run, even without a result. `run` is as in [`Store::find`].
-    pub fn intervals(&self, run: &str) -> Result<Vec<PhaseIntervals>, StoreError> {
-        let run = self.find(run)?;
-        let failed = self.failed("reading series");
-        let damaged = |error: &dyn std::fmt::Display| self.unreadable(&run, "a series", error);
-        let mut phases_of = self
-            .connection
-            .prepare("SELECT seq, name, intervals FROM phase WHERE run_id = ?1 ORDER BY seq")
-            .map_err(&failed)?;
+    fn blobs_of(&self, run: &str) -> rusqlite::Result<Vec<PhaseBlobs>> {
+        let mut phases_of =
+            self.connection.prepare("SELECT seq, name, intervals FROM phase WHERE run_id = ?1 ORDER BY seq")?;
         let mut series_of = self
             .connection
-            .prepare("SELECT metric, data FROM series WHERE run_id = ?1 AND phase = ?2 AND scope = 'all'")
-            .map_err(&failed)?;
-        let mut lanes_of = self
-            .connection
-            .prepare("SELECT device, measure, data FROM lane WHERE run_id = ?1 AND phase = ?2")
-            .map_err(&failed)?;
-        let mut maps_of = self
-            .connection
-            .prepare("SELECT op, data FROM latency_map WHERE run_id = ?1 AND phase = ?2")
-            .map_err(&failed)?;
+            .prepare("SELECT metric, data FROM series WHERE run_id = ?1 AND phase = ?2 AND scope = 'all'")?;
+        let mut lanes_of =
+            self.connection.prepare("SELECT device, measure, data FROM lane WHERE run_id = ?1 AND phase = ?2")?;
+        let mut maps_of =
+            self.connection.prepare("SELECT op, data FROM latency_map WHERE run_id = ?1 AND phase = ?2")?;
         let mut phases = Vec::new();
-        let mut rows = phases_of.query([&run]).map_err(&failed)?;
-        while let Some(row) = rows.next().map_err(&failed)? {
-            let read = || Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-            let (seq, name, times): (i64, String, Option<Vec<u8>>) = read().map_err(&failed)?;
-            let mut intervals = match times {
-                Some(blob) => decode_times(&blob).map_err(|error| damaged(&error))?,
-                None => Vec::new(),
-            };
-            let mut series = series_of.query(params![run, seq]).map_err(&failed)?;
-            while let Some(row) = series.next().map_err(&failed)? {
-                let read = || Ok((row.get(0)?, row.get(1)?));
-                let (metric, data): (String, Vec<u8>) = read().map_err(&failed)?;
-                let metric: Metric = metric.parse().map_err(|error| damaged(&error))?;
-                let values = decode_values(&data).map_err(|error| damaged(&error))?;
-                restore(&mut intervals, &SeriesColumn { metric, values }).map_err(|error| damaged(&error))?;
-            }
-            let mut lanes = Vec::new();
-            let mut rows = lanes_of.query(params![run, seq]).map_err(&failed)?;
-            while let Some(row) = rows.next().map_err(&failed)? {
-                let read = || Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-                let (of, measure, data): (String, String, Vec<u8>) = read().map_err(&failed)?;
-                let measure: LaneMeasure = measure.parse().map_err(|error| damaged(&error))?;
-                let values = decode_values(&data).map_err(|error| damaged(&error))?;
-                lanes.push(Lane { of, measure, values });
-            }
-            let mut latency_map = LatencyMap::default();
-            let mut rows = maps_of.query(params![run, seq]).map_err(&failed)?;
-            while let Some(row) = rows.next().map_err(&failed)? {
-                let read = || Ok((row.get(0)?, row.get(1)?));
-                let (op, data): (String, Vec<u8>) = read().map_err(&failed)?;
-                let kind = OpKind::ALL.iter().find(|kind| kind.name() == op);
-                let kind = kind.ok_or_else(|| damaged(&format!("unknown kind of op `{op}`")))?;
-                decode_latencies(&data, *kind, &mut latency_map).map_err(|error| damaged(&error))?;
-            }
-            phases.push(PhaseIntervals { name, intervals, lanes, latency_map });
+        let mut rows = phases_of.query([run])?;
+        while let Some(row) = rows.next()? {
+            let seq: i64 = row.get(0)?;
+            let key = params![run, seq];
+            let series = series_of
+                .query_map(key, |row| Ok(SeriesBlob { metric: row.get(0)?, data: row.get(1)? }))?
+                .collect::<rusqlite::Result<_>>()?;
+            let lanes = lanes_of
+                .query_map(key, |row| Ok(LaneBlob { device: row.get(0)?, measure: row.get(1)?, data: row.get(2)? }))?
+                .collect::<rusqlite::Result<_>>()?;
+            let latency_maps = maps_of
+                .query_map(key, |row| Ok(LatencyMapBlob { op: row.get(0)?, data: row.get(1)? }))?
+                .collect::<rusqlite::Result<_>>()?;
+            phases.push(PhaseBlobs { name: row.get(1)?, intervals: row.get(2)?, series, lanes, latency_maps });
         }
         Ok(phases)
     }
 
-    /// Returns the id of the comparison that `text` selects: a whole id, or the beginning or end of one. `None`
-    /// if none or several match.
-    pub fn find_comparison(&self, text: &str) -> Result<Option<String>, StoreError> {
-        self.find_only(
-            "looking for a comparison",
-            "SELECT id FROM comparison WHERE substr(id, 1, length(?1)) = lower(?1) OR substr(id, -length(?1)) = lower(?1) LIMIT 2",
-            text,
-        )
+    fn numbers_of(&self, runs: &[String]) -> rusqlite::Result<Vec<RunNumbers>> {
+        let mut facts_of = self.connection.prepare(
+            "SELECT id, started_at, name, status, verdict,
+               (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag))
+             FROM run WHERE id = ?1",
+        )?;
+        let mut phases_of = self.connection.prepare("SELECT seq, name FROM phase WHERE run_id = ?1")?;
+        let mut values_of = self.connection.prepare(
+            "SELECT phase, metric, value, source_tier, device_share FROM value WHERE run_id = ?1 AND scope = 'all'",
+        )?;
+        let mut found = Vec::new();
+        for run in runs {
+            let facts = |row: &Row<'_>| {
+                Ok(RunNumbers {
+                    id: row.get(0)?,
+                    started_ns: row.get(1)?,
+                    workload: row.get(2)?,
+                    status: row.get(3)?,
+                    verdict: row.get(4)?,
+                    tags: split(row.get(5)?),
+                    phases: BTreeMap::new(),
+                    values: Vec::new(),
+                })
+            };
+            let Some(mut numbers) = facts_of.query_row([run], facts).optional()? else { continue };
+            numbers.phases =
+                phases_of.query_map([run], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+            let value = |row: &Row<'_>| {
+                Ok(NumberRow {
+                    phase: row.get(0)?,
+                    metric: row.get(1)?,
+                    value: row.get(2)?,
+                    tier: row.get(3)?,
+                    device_share: row.get(4)?,
+                })
+            };
+            numbers.values = values_of.query_map([run], value)?.collect::<rusqlite::Result<_>>()?;
+            found.push(numbers);
+        }
+        Ok(found)
     }
 
-    /// Returns the id that a statement finds for a text; `None` if it finds none or several.
-    pub(crate) fn find_only(&self, doing: &'static str, sql: &str, text: &str) -> Result<Option<String>, StoreError> {
-        let failed = self.failed(doing);
-        let mut statement = self.connection.prepare(sql).map_err(&failed)?;
-        let mut found: Vec<String> =
-            statement.query_map([text], |row| row.get(0)).and_then(Iterator::collect).map_err(&failed)?;
-        Ok(if text.is_empty() || found.len() > 1 { None } else { found.pop() })
+    fn metric_rows(&self) -> rusqlite::Result<Vec<MetricRow>> {
+        let mut statement = self.connection.prepare("SELECT name, unit, better FROM metric ORDER BY rowid")?;
+        statement
+            .query_map([], |row| Ok(MetricRow { name: row.get(0)?, unit: row.get(1)?, better: row.get(2)? }))?
+            .collect()
     }
 
-    /// Returns the newest comparison that contains a run. `run` is a whole id.
-    pub fn comparison_of(&self, run: &str) -> Result<Option<String>, StoreError> {
-        self.connection
-            .query_row(
-                "SELECT comparison.id FROM comparison, json_each(comparison.body, '$.runs') AS of
-                 WHERE of.value = ?1 ORDER BY made_at DESC LIMIT 1",
-                [run],
-                |row| row.get(0),
-            )
-            .optional()
-            .map_err(self.failed("looking for a comparison"))
-    }
-
-    /// Returns a stored comparison. `id` is a whole id.
-    pub fn comparison(&self, id: &str) -> Result<Comparison, StoreError> {
-        let text: Option<String> = self
+    fn points_of(&self, filter: &Filter, metric: &str) -> rusqlite::Result<Vec<HistoryPoint>> {
+        let FilterSql { conditions, mut values } = filter.sql(SqlFamily::Sqlite);
+        values.push(FilterValue::Text(metric.to_owned()));
+        let (metric, limit) = (values.len(), filter.limit.map_or(-1, i64::from));
+        let sql = format!(
+            "SELECT run.id, run.started_at, coalesce(phase.name, ''), value.value, value.source_tier, run.verdict
+             FROM run JOIN value ON value.run_id = run.id
+             LEFT JOIN phase ON phase.run_id = run.id AND phase.seq = value.phase
+             WHERE {conditions} AND value.metric = ?{metric} AND value.scope = 'all' AND value.value IS NOT NULL
+             ORDER BY run.started_at DESC, run.id DESC, value.phase DESC LIMIT {limit}"
+        );
+        let point = |row: &Row<'_>| {
+            Ok(HistoryPoint {
+                run: row.get(0)?,
+                started_ns: row.get(1)?,
+                phase: row.get(2)?,
+                value: row.get(3)?,
+                tier: row.get(4)?,
+                verdict: row.get(5)?,
+            })
+        };
+        let mut points: Vec<HistoryPoint> = self
             .connection
-            .query_row("SELECT body FROM comparison WHERE id = ?1", [id], |row| row.get(0))
-            .optional()
-            .map_err(self.failed("reading a comparison"))?;
-        let text = text.ok_or_else(|| StoreError::NotFound { path: self.path.clone(), text: id.to_owned() })?;
-        plumb_document::json::from_str(&text).map_err(|error| self.unreadable(id, "the comparison", error))
+            .prepare(&sql)?
+            .query_map(params_from_iter(&values), point)?
+            .collect::<rusqlite::Result<_>>()?;
+        points.reverse();
+        Ok(points)
     }
 
     pub(crate) fn unreadable(&self, id: &str, what: &'static str, error: impl std::fmt::Display) -> StoreError {
@@ -318,10 +283,106 @@ impl Store {
     }
 }
 
+impl ResultStore for Store {
+    fn location(&self) -> &Path {
+        self.path()
+    }
+
+    fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, StoreError> {
+        Store::list(self, filter)
+    }
+
+    fn matching_runs(&self, text: &str) -> Result<Vec<String>, StoreError> {
+        self.ids_like(text)
+    }
+
+    fn nth_newest_run(&self, newer: u32) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT id FROM run JOIN artifact ON run_id = id AND artifact.name = ?1
+                   ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ?2";
+        let found = self.connection.query_row(sql, params![RESULT_ARTIFACT, newer], |row| row.get(0));
+        found.optional().map_err(self.failed("looking for a run"))
+    }
+
+    fn result_text(&self, run: &str) -> Result<String, StoreError> {
+        self.stored_text(run)
+    }
+
+    fn phase_blobs(&self, run: &str) -> Result<Vec<PhaseBlobs>, StoreError> {
+        self.blobs_of(run).map_err(self.failed("reading series"))
+    }
+
+    fn run_numbers(&self, runs: &[String]) -> Result<Vec<RunNumbers>, StoreError> {
+        self.numbers_of(runs).map_err(self.failed("reading numbers"))
+    }
+
+    fn metrics(&self) -> Result<Vec<MetricRow>, StoreError> {
+        self.metric_rows().map_err(self.failed("reading the metrics"))
+    }
+
+    fn history(&self, filter: &Filter, metric: &str) -> Result<Vec<HistoryPoint>, StoreError> {
+        self.points_of(filter, metric).map_err(self.failed("reading a history"))
+    }
+
+    fn document_text(&self, kind: DocumentKind, id: &str) -> Result<Option<String>, StoreError> {
+        self.document_body(kind, id).map_err(self.failed("reading a document"))
+    }
+
+    fn matching_documents(&self, kind: DocumentKind, text: &str) -> Result<Vec<String>, StoreError> {
+        self.documents_like(kind, text).map_err(self.failed("looking for a document"))
+    }
+
+    fn newest_document(&self, kind: DocumentKind, run: Option<&str>) -> Result<Option<String>, StoreError> {
+        self.newest_of(kind, run).map_err(self.failed("looking for a document"))
+    }
+
+    fn floor_rows(&self, place: &str, work_hash: &str) -> Result<Vec<FloorRow>, StoreError> {
+        self.floors_of(place, work_hash).map_err(self.failed("looking for a noise floor"))
+    }
+
+    fn studies(&self) -> Result<Vec<StudyRow>, StoreError> {
+        Store::studies(self)
+    }
+
+    fn study(&self, id: &str) -> Result<StoredStudy, StoreError> {
+        Store::study(self, id)
+    }
+
+    fn study_runs(&self, id: &str) -> Result<Vec<StudyRunRow>, StoreError> {
+        Store::study_runs(self, id)
+    }
+
+    fn study_plots(&self, id: &str) -> Result<Vec<StudyPlotRow>, StoreError> {
+        Store::study_plots(self, id)
+    }
+
+    fn study_places(&self, runs: &[String]) -> Result<BTreeMap<String, StudyPlace>, StoreError> {
+        self.places_of(runs).map_err(self.failed("looking for a run's study"))
+    }
+
+    fn query_within(&self, sql: &str, limits: &QueryLimits) -> Result<QueryTable, StoreError> {
+        Store::query_within(self, sql, limits)
+    }
+
+    fn tables(&self) -> Result<QueryTable, StoreError> {
+        self.query("SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+    }
+}
+
+impl ToSql for FilterValue {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self {
+            FilterValue::Text(text) => text.to_sql(),
+            FilterValue::Integer(number) => number.to_sql(),
+        }
+    }
+}
+
+/// Splits a list that `group_concat` joined.
+fn split(text: Option<String>) -> Vec<String> {
+    text.map(|text| text.split('\u{1f}').map(str::to_owned).collect()).unwrap_or_default()
+}
+
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
-    let split = |text: Option<String>| -> Vec<String> {
-        text.map(|text| text.split('\u{1f}').map(str::to_owned).collect()).unwrap_or_default()
-    };
     let status: String = row.get(3)?;
     let verdict: Option<String> = row.get(5)?;
     // The schema's CHECKs allow no other words.
@@ -350,5 +411,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         paths: split(row.get(8)?),
         tags: split(row.get(9)?),
         dialect: row.get(11)?,
+        host: row.get(12)?,
+        marks: json::from_str(&row.get::<_, String>(13)?).unwrap_or_default(),
     })
 }

@@ -2,14 +2,19 @@
 
 use crate::open::Durability;
 use crate::write::{RESULT_ARTIFACT, nanos};
-use crate::{Store, StoreError, TagChange};
+use crate::{
+    DocumentKind, ResultStore, RunRow, SharedPlace, SharedStudy, Store, StoreError, StoredStudy, StudyRow, TagChange,
+    canonical,
+};
 use jiff::Timestamp;
 use plumb_document::json;
 use plumb_result::RunResult;
-use rusqlite::params;
 use rusqlite::types::ValueRef;
+use rusqlite::{OptionalExtension, params};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
+use strum::VariantArray;
 
 /// A run with all its rows, in a form that another database takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +28,37 @@ pub struct LocalRun {
     /// The rows; a table follows those that it refers to.
     pub tables: Vec<LocalTable>,
 }
+
+/// A comparison, sweep, ladder, conformance report or study, in a form that another database takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalDocument {
+    /// Its table in the local store.
+    pub kind: &'static str,
+    /// Id of the document, a UUIDv7.
+    pub id: String,
+    /// Unix nanoseconds.
+    pub made_at: i64,
+    /// The tag of its runs.
+    pub tag: Option<String>,
+    /// Whole ids of its runs.
+    pub runs: Vec<String>,
+    /// As printed; of a study a [`SharedStudy`].
+    pub body: String,
+    /// blake3 of the body, in hex.
+    pub blake3: String,
+}
+
+/// The fields of a document that select it. Conformance reports have no runs.
+#[derive(Deserialize)]
+struct DocumentHead {
+    #[serde(default)]
+    runs: Vec<String>,
+    #[serde(default)]
+    tag: Option<String>,
+}
+
+/// Table of studies.
+const STUDY: &str = "study";
 
 /// Rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +96,7 @@ const TABLES: &[(&str, &str)] = &[
          FROM run JOIN tool ON tool.id = tool_id WHERE run.id = ?1",
     ),
     ("run_tag", "SELECT run_id, tag FROM run_tag WHERE run_id = ?1"),
+    ("mark", "SELECT id, run_id, kind, reason, at, author FROM mark WHERE run_id = ?1"),
     ("run_target", "SELECT run_id, name, target_id, free_bytes, fs_used_fraction FROM run_target WHERE run_id = ?1"),
     ("phase", "SELECT run_id, seq, name, wall_ns, steady, intervals FROM phase WHERE run_id = ?1"),
     (
@@ -85,7 +122,7 @@ impl Store {
     /// # Errors
     /// Returns [`StoreError::NoResult`] for a run without a result.
     pub fn local_run(&self, run: &str) -> Result<LocalRun, StoreError> {
-        let document = self.result_text(run)?;
+        let document = self.stored_text(run)?;
         let blake3 = blake3::hash(document.as_bytes()).to_hex().to_string();
         let mut tables = Vec::with_capacity(TABLES.len());
         for (name, sql) in TABLES {
@@ -136,14 +173,95 @@ impl Store {
         count.map(|count| u64::try_from(count).unwrap_or(0)).map_err(self.failed("counting pushed runs"))
     }
 
-    /// Imports a run of a shared database, with its tags.
+    /// Imports a run of a shared database, with its tags and marks.
     ///
     /// # Errors
-    /// Fails like [`Store::import`], and for a malformed tag, before which the result is stored.
-    pub fn import_shared(&mut self, result: &RunResult, tags: &[String], source: &str) -> Result<(), StoreError> {
+    /// Fails like [`Store::import`], and for a malformed tag or mark, before which the result is stored.
+    pub fn import_shared(&mut self, result: &RunResult, row: &RunRow, source: &str) -> Result<(), StoreError> {
         self.import(result)?;
-        self.note_pushed(&result.id, source)?;
-        tags.iter().try_for_each(|tag| self.tag(&result.id, tag, TagChange::Add))
+        self.add_remarks(row)?;
+        self.note_pushed(&result.id, source)
+    }
+
+    /// Adds the tags and marks of a run that a shared database has.
+    ///
+    /// # Errors
+    /// Fails for a malformed tag or mark.
+    pub fn add_remarks(&mut self, row: &RunRow) -> Result<(), StoreError> {
+        row.tags.iter().try_for_each(|tag| self.tag(&row.id, tag, TagChange::Add))?;
+        row.marks.iter().try_for_each(|mark| self.mark(&row.id, mark).map(drop))
+    }
+
+    /// Returns the documents that are not known to be at a destination, the oldest of each kind first; of studies those that
+    /// have ended.
+    pub fn unpushed_documents(&self, destination: &str) -> Result<Vec<(&'static str, String)>, StoreError> {
+        let failed = self.failed("listing documents to push");
+        let mut found = Vec::new();
+        let kinds = DocumentKind::VARIANTS.iter().map(|kind| (kind.name(), kind.time(), "true"));
+        for (table, time, condition) in kinds.chain([(STUDY, "created_at", "state = 'done'")]) {
+            let sql = format!(
+                "SELECT id FROM {table} WHERE {condition} AND NOT EXISTS (SELECT 1 FROM pushed_document
+                   WHERE kind = '{table}' AND document_id = {table}.id AND destination = ?1) ORDER BY {time}, id"
+            );
+            let mut statement = self.connection.prepare(&sql).map_err(&failed)?;
+            let ids = statement.query_map([destination], |row| row.get(0)).and_then(Iterator::collect);
+            let ids: Vec<String> = ids.map_err(&failed)?;
+            found.extend(ids.into_iter().map(|id| (table, id)));
+        }
+        Ok(found)
+    }
+
+    /// Returns a document, of a kind that [`Store::unpushed_documents`] names.
+    pub fn local_document(&self, kind: &'static str, id: &str) -> Result<LocalDocument, StoreError> {
+        let missing = || StoreError::NotFound { path: self.path.clone(), text: id.to_owned() };
+        let time = match DocumentKind::VARIANTS.iter().find(|of| of.name() == kind) {
+            Some(of) => of.time(),
+            None => "created_at",
+        };
+        let sql = format!("SELECT {time} FROM {kind} WHERE id = ?1");
+        let made_at = self.connection.query_row(&sql, [id], |row| row.get(0)).optional();
+        let made_at: i64 = made_at.map_err(self.failed("reading a document"))?.ok_or_else(missing)?;
+        let (body, runs, tag) = match DocumentKind::VARIANTS.iter().find(|of| of.name() == kind) {
+            Some(of) => {
+                let body = self.document_text(*of, id)?.ok_or_else(missing)?;
+                let head: DocumentHead =
+                    json::from_str(&body).map_err(|error| self.unreadable(id, "the document", error))?;
+                (body, head.runs, head.tag)
+            }
+            None => {
+                let study = self.shared_study(id)?;
+                let runs = study.places.iter().map(|place| place.run.clone()).collect();
+                (canonical::text(&canonical::value("the study", &study)?), runs, None)
+            }
+        };
+        let blake3 = canonical::address(&body);
+        Ok(LocalDocument { kind, id: id.to_owned(), made_at, tag, runs, body, blake3 })
+    }
+
+    fn shared_study(&self, id: &str) -> Result<SharedStudy, StoreError> {
+        let StoredStudy { row, plan, text, options } = self.study(id)?;
+        let failed = self.failed("reading the runs of a study");
+        let sql = "SELECT run_id, seq FROM study_run WHERE study_id = ?1 AND run_id IS NOT NULL
+                   UNION ALL SELECT run_id, seq FROM study_rejected WHERE study_id = ?1 AND run_id IS NOT NULL
+                   ORDER BY 2, 1";
+        let mut statement = self.connection.prepare(sql).map_err(&failed)?;
+        let places = statement
+            .query_map([id], |row| Ok(SharedPlace { run: row.get(0)?, seq: row.get(1)? }))
+            .and_then(Iterator::collect)
+            .map_err(&failed)?;
+        let row = StudyRow { running: false, ..row };
+        Ok(SharedStudy { row, plan, text, options, runs: self.study_runs(id)?, plots: self.study_plots(id)?, places })
+    }
+
+    /// Remembers that a document is at a destination, like [`Store::note_pushed`].
+    pub fn note_pushed_document(&mut self, kind: &str, id: &str, destination: &str) -> Result<(), StoreError> {
+        let at = nanos(Timestamp::now());
+        self.write("noting a push", Durability::Process, |transaction| {
+            let sql =
+                "INSERT OR IGNORE INTO pushed_document (kind, document_id, destination, at) VALUES (?1, ?2, ?3, ?4)";
+            transaction.execute(sql, params![kind, id, destination, at])?;
+            Ok(())
+        })
     }
 
     /// Remembers that a run is at a destination. A note that is lost costs a comparison with the next push, so it is not

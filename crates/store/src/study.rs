@@ -3,13 +3,13 @@
 use crate::conformance::ConformanceIn;
 use crate::open::Durability;
 use crate::owner::{Life, Owner};
-use crate::read::before_last;
 use crate::write::{ResultIn, nanos, rfc3339};
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::{Conformance, Measurement, RunResult};
 use rusqlite::{OptionalExtension, Row, params};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A study to be stored.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub struct StudyIn<'a> {
 }
 
 /// A study in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StudyRow {
     /// Id of the study, a UUIDv7.
     pub id: String,
@@ -69,9 +69,41 @@ pub struct StoredStudy {
     pub options: String,
 }
 
+/// A study with all its rows, in the form that another database takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SharedStudy {
+    pub row: StudyRow,
+    /// The frozen plan, as JSON.
+    pub plan: String,
+    /// Content of the study file.
+    pub text: String,
+    /// Options of the command line, as JSON.
+    pub options: String,
+    pub runs: Vec<StudyRunRow>,
+    pub plots: Vec<StudyPlotRow>,
+    /// Every run with a result, also those that were rejected and repeated.
+    pub places: Vec<SharedPlace>,
+}
+
+/// A run of a study, by its position in the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedPlace {
+    pub run: String,
+    pub seq: u32,
+}
+
 /// State of a run of a study.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -104,7 +136,16 @@ impl StudyRunStatus {
 
 /// State of a plot.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -127,7 +168,7 @@ impl StudyPlotState {
 }
 
 /// A run of a study.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyRunRow {
     /// Position in the plan, from 0.
     pub seq: u32,
@@ -166,7 +207,7 @@ pub struct StudyPlace {
 }
 
 /// A plot of a study.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyPlotRow {
     /// Position in the plan, from 0.
     pub seq: u32,
@@ -247,30 +288,6 @@ impl Store {
         statement.query_map([], study_row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// Returns the id of the study that `text` selects: `last`, or `last~1` for the one before it; a whole id, or the
-    /// beginning or end of one; or the name or file of a study, of which the newest is selected.
-    pub fn find_study(&self, text: &str) -> Result<String, StoreError> {
-        let studies = self.studies()?;
-        let none = || StoreError::NoStudy { path: self.path.clone(), text: text.to_owned() };
-        let lower = text.to_lowercase();
-        let mut matching: Vec<&StudyRow> = match before_last(text) {
-            _ if text.is_empty() => Vec::new(),
-            Some(before) => studies.iter().skip(before as usize).take(1).collect(),
-            None => studies.iter().filter(|study| study.id.starts_with(&lower) || study.id.ends_with(&lower)).collect(),
-        };
-        if matching.is_empty() {
-            matching = studies.iter().filter(|study| study.name == text || study.file == text).take(1).collect();
-        }
-        match matching.as_slice() {
-            [] => Err(none()),
-            [only] => Ok(only.id.clone()),
-            many => Err(StoreError::Ambiguous {
-                text: text.to_owned(),
-                candidates: many.iter().take(crate::CANDIDATES_MAX).map(|study| study.id.clone()).collect(),
-            }),
-        }
-    }
-
     /// Returns a study. `id` is a whole id.
     pub fn study(&self, id: &str) -> Result<StoredStudy, StoreError> {
         self.connection
@@ -315,17 +332,20 @@ impl Store {
         statement.query_map([id], row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// Returns the study and position that a stored run belongs to, even if it was rejected and repeated; `None` if
-    /// it belongs to no study. `run` is a whole id.
-    pub fn study_place(&self, run: &str) -> Result<Option<StudyPlace>, StoreError> {
-        let place = |row: &Row<'_>| Ok(StudyPlace { study: row.get(0)?, seq: row.get(1)? });
-        self.connection
-            .prepare_cached(
-                "SELECT study_id, seq FROM study_run WHERE run_id = ?1
-                 UNION ALL SELECT study_id, seq FROM study_rejected WHERE run_id = ?1 LIMIT 1",
-            )
-            .and_then(|mut statement| statement.query_row([run], place).optional())
-            .map_err(self.failed("looking for a run's study"))
+    /// Returns the study and position of each run that belongs to a study, even if it was rejected and repeated.
+    pub(crate) fn places_of(&self, runs: &[String]) -> rusqlite::Result<BTreeMap<String, StudyPlace>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT study_id, seq FROM study_run WHERE run_id = ?1
+             UNION ALL SELECT study_id, seq FROM study_rejected WHERE run_id = ?1 LIMIT 1",
+        )?;
+        let mut places = BTreeMap::new();
+        for run in runs {
+            let place = |row: &Row<'_>| Ok(StudyPlace { study: row.get(0)?, seq: row.get(1)? });
+            if let Some(place) = statement.query_row([run], place).optional()? {
+                places.insert(run.clone(), place);
+            }
+        }
+        Ok(places)
     }
 
     /// Returns the plots of a study, in the plan's order.

@@ -3,6 +3,7 @@
 use crate::facts::FactRows;
 use crate::open::Durability;
 use crate::owner::Owner;
+use crate::result_store::ResultStore;
 use crate::series::{columns, encode_latencies, encode_times, encode_values};
 use crate::statement::execute;
 use crate::{Store, StoreError, canonical};
@@ -15,7 +16,7 @@ use rusqlite::{OptionalExtension, Transaction, params, params_from_iter};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Facts about a run that are known before its first op.
@@ -161,11 +162,11 @@ impl Store {
         &mut self,
         environment: &Environment,
         targets: &BTreeMap<String, TargetFacts>,
-    ) -> Result<Rc<FactRows>, StoreError> {
+    ) -> Result<Arc<FactRows>, StoreError> {
         if let Some(known) = self.facts.as_ref().filter(|known| known.matches(environment, targets)) {
             return Ok(known.clone());
         }
-        let made = Rc::new(FactRows::of(environment, targets)?);
+        let made = Arc::new(FactRows::of(environment, targets)?);
         self.facts = Some(made.clone());
         Ok(made)
     }
@@ -186,7 +187,11 @@ impl Store {
             TagChange::Remove => "DELETE FROM run_tag WHERE run_id = ?1 AND tag = ?2",
         };
         self.write("tagging a run", Durability::Power, |transaction| {
-            transaction.execute(sql, params![run, tag])?;
+            let changed = transaction.execute(sql, params![run, tag])?;
+            if changed > 0 && change == TagChange::Add {
+                // The next push takes the tag to the shared databases.
+                transaction.execute("DELETE FROM pushed WHERE run_id = ?1", [&run])?;
+            }
             Ok(())
         })
     }
@@ -242,7 +247,7 @@ pub(crate) const RESULT_ARTIFACT: &str = "result.json";
 pub(crate) struct ResultIn<'a> {
     result: &'a RunResult,
     row: RunRowIn<'a>,
-    facts: Rc<FactRows>,
+    facts: Arc<FactRows>,
     phases: Vec<PhaseIn<'a>>,
     body: Vec<u8>,
 }
@@ -250,14 +255,14 @@ pub(crate) struct ResultIn<'a> {
 impl<'a> ResultIn<'a> {
     /// Prepares a result from elsewhere. It has no measurement, and so no histograms and series.
     pub(crate) fn of(result: &'a RunResult, measurement: &'a Measurement) -> Result<ResultIn<'a>, StoreError> {
-        let facts = Rc::new(FactRows::of(&result.environment, &result.target)?);
+        let facts = Arc::new(FactRows::of(&result.environment, &result.target)?);
         ResultIn::with_facts(result, measurement, facts)
     }
 
     fn with_facts(
         result: &'a RunResult,
         measurement: &'a Measurement,
-        facts: Rc<FactRows>,
+        facts: Arc<FactRows>,
     ) -> Result<ResultIn<'a>, StoreError> {
         Ok(ResultIn {
             result,
@@ -557,6 +562,6 @@ pub(crate) fn nanos(time: Timestamp) -> i64 {
 }
 
 /// Formats Unix nanoseconds as RFC 3339 in UTC.
-pub(crate) fn rfc3339(nanos: i64) -> String {
+pub fn rfc3339(nanos: i64) -> String {
     Timestamp::from_nanosecond(i128::from(nanos)).map(|time| time.to_string()).unwrap_or_default()
 }

@@ -6,7 +6,7 @@
 mod common;
 
 use common::{FIRST, intervals, measurement, result, started};
-use plumb_store::{Filter, Partial, RunStatus, Store};
+use plumb_store::{Filter, Partial, ResultStore, RunStatus, Store};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

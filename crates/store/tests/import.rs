@@ -6,7 +6,7 @@ use common::{FIRST, SECOND, intervals, measurement, result, started};
 use plumb_document::json;
 use plumb_result::RunResult;
 use plumb_result::reader::{ResultFileError, read};
-use plumb_store::{Filter, Imported, Partial, QueryCell, RunStatus, Store, StoreError};
+use plumb_store::{Filter, Imported, Partial, QueryCell, ResultStore, RunStatus, Store, StoreError};
 use proptest::prelude::*;
 
 fn text(result: &RunResult) -> String {
@@ -85,12 +85,12 @@ fn exported_results_can_be_imported() {
     let mut from = Store::open_in_memory().unwrap();
     from.finish_run(&result(FIRST, 1), &measurement()).unwrap();
     from.finish_run(&result(SECOND, 2), &measurement()).unwrap();
-    let exported = from.export_json(&[FIRST, SECOND]).unwrap();
+    let exported = from.export_json(&[FIRST.to_owned(), SECOND.to_owned()]).unwrap();
     let mut to = Store::open_in_memory().unwrap();
     for result in read(exported.as_bytes()).unwrap() {
         assert_eq!(to.import(&result).unwrap(), Imported::Added);
     }
-    assert_eq!(to.export_json(&[FIRST, SECOND]).unwrap(), exported);
+    assert_eq!(to.export_json(&[FIRST.to_owned(), SECOND.to_owned()]).unwrap(), exported);
 }
 
 /// A run that lost its database half-way becomes complete, and keeps the seconds that were stored before.

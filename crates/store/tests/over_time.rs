@@ -9,7 +9,7 @@ use plumb_result::repeat::{
 };
 use plumb_result::sweep::SWEEP_SCHEMA;
 use plumb_result::{Histogram, Lane, LaneMeasure, LatencyMap, Measurement, RunVerdict, Sweep};
-use plumb_store::Store;
+use plumb_store::{ResultStore, Store};
 use plumb_workload::{Figure, OpKind};
 
 fn watched() -> Measurement {

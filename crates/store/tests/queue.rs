@@ -6,7 +6,7 @@
 mod common;
 
 use common::{FIRST, SECOND, intervals, measurement, result, started};
-use plumb_store::{Filter, Partial, Queue, RunLog, RunStatus, Store, StoreError};
+use plumb_store::{Filter, Partial, Queue, ResultStore, RunLog, RunStatus, Store, StoreError};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

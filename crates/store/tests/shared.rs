@@ -4,7 +4,7 @@ mod common;
 
 use common::{FIRST, SECOND, measurement, result};
 use plumb_document::json;
-use plumb_store::{QueryCell, Store};
+use plumb_store::{Filter, Mark, MarkKind, QueryCell, ResultStore, Store, TagChange};
 use serde_json::Value;
 
 const DESTINATION: &str = "db:5432/results";
@@ -28,10 +28,47 @@ fn runs_wait_until_they_are_noted() {
     }
     assert_eq!(store.unpushed("elsewhere:5432/results").unwrap().len(), 2);
     let mut other = Store::open_in_memory().unwrap();
-    other.import_shared(&result(FIRST, 1), &["nightly".to_owned()], DESTINATION).unwrap();
+    store.tag(FIRST, "nightly", TagChange::Add).unwrap();
+    let rows = store.list(&Filter { ids: Some(vec![FIRST.to_owned()]), ..Filter::default() }).unwrap();
+    other.import_shared(&result(FIRST, 1), &rows[0], DESTINATION).unwrap();
     assert_eq!(other.unpushed(DESTINATION).unwrap(), [""; 0]);
     assert_eq!(other.ids_with_result().unwrap(), [FIRST.to_owned()].into());
     assert_eq!(other.query("SELECT tag FROM run_tag").unwrap().rows, [[QueryCell::Text("nightly".to_owned())]]);
+}
+
+// Protects: what somebody says of a run later is pushed, too, once.
+#[test]
+fn a_later_tag_or_mark_waits_for_the_next_push() {
+    let mut store = with_two_runs();
+    let note = |store: &mut Store| {
+        store.note_pushed(FIRST, DESTINATION).unwrap();
+        store.note_pushed(SECOND, DESTINATION).unwrap();
+    };
+    let mark = Mark {
+        id: "018f0000-0000-7000-8000-00000000aaaa".to_owned(),
+        kind: MarkKind::Retraction,
+        reason: "wrong disk".to_owned(),
+        at: 1,
+        author: "ann@box".to_owned(),
+    };
+    note(&mut store);
+    store.tag(FIRST, "a", TagChange::Remove).unwrap();
+    assert_eq!(store.unpushed(DESTINATION).unwrap(), [""; 0], "nothing was removed");
+    store.tag(FIRST, "a", TagChange::Add).unwrap();
+    assert_eq!(store.unpushed(DESTINATION).unwrap(), [FIRST]);
+    note(&mut store);
+    assert_eq!(store.mark("1b", &mark).unwrap(), SECOND);
+    assert_eq!(store.unpushed(DESTINATION).unwrap(), [SECOND]);
+    note(&mut store);
+    store.tag(FIRST, "a", TagChange::Add).unwrap();
+    store.mark(SECOND, &mark).unwrap();
+    assert_eq!(store.unpushed(DESTINATION).unwrap(), [""; 0], "both are known");
+    let rows = store.list(&Filter::default()).unwrap();
+    assert_eq!(rows[0].retraction(), Some(&mark));
+    assert_eq!(rows[1].retraction(), None);
+    for reason in ["", " ", "two\nlines", &"x".repeat(5000)] {
+        assert!(store.mark(FIRST, &Mark { reason: reason.to_owned(), ..mark.clone() }).is_err(), "{reason:?}");
+    }
 }
 
 // Protects: a run leaves with every row, its exact document and the hash of that, after the rows that it refers to.

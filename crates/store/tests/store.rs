@@ -9,8 +9,8 @@ use plumb_result::compare::{COMPARE_SCHEMA, Comparison, Contrast, Replicate};
 use plumb_result::{ContrastVerdict, Metric, RunVerdict};
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
 use plumb_store::{
-    Filter, FurtherColumns, NoiseIn, NoiseWork, Partial, QueryCell, QueryLimits, RunStatus, SCHEMA_VERSION, Store,
-    StoreError, StudyPlotState, StudyRunStatus, TagChange,
+    Filter, FurtherColumns, NoiseIn, NoiseWork, Partial, QueryCell, QueryLimits, ResultStore, RunStatus,
+    SCHEMA_VERSION, Store, StoreError, StudyPlotState, StudyRunStatus, TagChange,
 };
 use plumb_workload::OpKind;
 use serde::Serialize;
@@ -331,16 +331,19 @@ fn csv_is_tidy_and_shows_runs_without_numbers() {
         format!("{SECOND},2024-05-01T12:00:00Z,seq,running,,,,,,,,,"),
         String::new(),
     ];
-    assert_eq!(store.tidy(&["0a", "1b"], &FurtherColumns::default()).unwrap().csv(), expected.join("\r\n"));
+    assert_eq!(
+        store.tidy(&["0a".to_owned(), "1b".to_owned()], &FurtherColumns::default()).unwrap().csv(),
+        expected.join("\r\n")
+    );
 }
 
 #[test]
 fn json_export_is_what_was_stored() {
     let store = with_two_runs();
-    let text = store.export_json(&[FIRST, SECOND]).unwrap();
+    let text = store.export_json(&[FIRST.to_owned(), SECOND.to_owned()]).unwrap();
     let back: Vec<plumb_result::RunResult> = plumb_document::json::from_str(&text).unwrap();
     assert_eq!(back, [result(FIRST, 1), result(SECOND, 2)]);
-    assert_eq!(store.export_json::<&str>(&[]).unwrap(), "[]\n");
+    assert_eq!(store.export_json(&[]).unwrap(), "[]\n");
 }
 
 #[test]

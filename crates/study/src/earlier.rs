@@ -7,14 +7,14 @@ use plumb_result::Contrast;
 use plumb_result::compare::Replicate;
 use plumb_result::study::StudyReport;
 use plumb_stats::estimate::spread_of_interval;
-use plumb_store::{Store, StoreError};
+use plumb_store::{ResultStore, StoreError};
 
 /// Returns the spread of the newest study of this name with enough runs to estimate it: a pilot, or the
 /// previous run of the study.
 ///
 /// # Errors
 /// The store failed.
-pub fn spread(store: &Store, name: &str) -> Result<Option<EarlierSpread>, StoreError> {
+pub fn spread(store: &dyn ResultStore, name: &str) -> Result<Option<EarlierSpread>, StoreError> {
     for row in store.studies()?.into_iter().filter(|row| row.name == name) {
         let evidence = StudyEvidence::load(store, &row.id)?;
         let report = answer(&evidence);

@@ -7,7 +7,7 @@ use crate::compare::request::CompareRequest;
 use plumb_result::Ranks;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
-use plumb_store::{Store, StoredFloors};
+use plumb_store::{ResultStore, StoredFloors};
 use plumb_trust::{ComparisonSide, SideRecord};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ pub(crate) fn of_request<'a>(
 
 /// Looks up the floors of both places. A floor applies if work, place and all facts about machine and storage are the
 /// same; the fullness of the file system may differ.
-pub(crate) fn floors(store: &Store, works: &[FloorOf<'_>], claims: &[CellClaim]) -> Floors {
+pub(crate) fn floors(store: &dyn ResultStore, works: &[FloorOf<'_>], claims: &[CellClaim]) -> Floors {
     let mut found = Floors::default();
     for work in works {
         let stored = match store.noise_floors(&work.place, &work.print) {

@@ -2,7 +2,7 @@
 
 use crate::conduct::FrozenStudy;
 use crate::plan::{Levels, Plan};
-use plumb_store::{FurtherColumns, Store, StoreError};
+use plumb_store::{FurtherColumns, ResultStore, StoreError, StudyPlace};
 use std::collections::BTreeMap;
 
 /// A stored run of a study.
@@ -29,7 +29,7 @@ impl StudyPlaces {
     ///
     /// # Errors
     /// The store failed.
-    pub(crate) fn plan(&mut self, store: &Store, study: &str) -> Result<&Plan, StoreError> {
+    pub(crate) fn plan(&mut self, store: &dyn ResultStore, study: &str) -> Result<&Plan, StoreError> {
         if !self.plans.contains_key(study) {
             self.plans.insert(study.to_owned(), FrozenStudy::open(store, study)?.plan);
         }
@@ -40,8 +40,19 @@ impl StudyPlaces {
     ///
     /// # Errors
     /// The store failed.
-    pub(crate) fn of(&mut self, store: &Store, run: &str) -> Result<Option<PlacedRun>, StoreError> {
-        let Some(place) = store.study_place(run)? else { return Ok(None) };
+    pub(crate) fn of(&mut self, store: &dyn ResultStore, run: &str) -> Result<Option<PlacedRun>, StoreError> {
+        match store.study_place(run)? {
+            Some(place) => self.placed(store, place),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the run at a place of a study.
+    pub(crate) fn placed(
+        &mut self,
+        store: &dyn ResultStore,
+        place: StudyPlace,
+    ) -> Result<Option<PlacedRun>, StoreError> {
         let plan = self.plan(store, &place.study)?;
         let Some(planned) = plan.runs.get(place.seq as usize) else { return Ok(None) };
         Ok(plan.cells.get(planned.cell as usize).map(|cell| PlacedRun {
@@ -59,12 +70,14 @@ impl StudyPlaces {
 ///
 /// # Errors
 /// The store failed.
-pub fn columns(store: &Store, runs: &[String]) -> Result<FurtherColumns, StoreError> {
+pub fn columns(store: &dyn ResultStore, runs: &[String]) -> Result<FurtherColumns, StoreError> {
     let mut places = StudyPlaces::default();
     let mut placed: BTreeMap<String, PlacedRun> = BTreeMap::new();
     let mut factors: Vec<String> = Vec::new();
+    let mut known = store.study_places(runs)?;
     for run in runs {
-        let Some(place) = places.of(store, run)? else { continue };
+        let Some(place) = known.remove(run) else { continue };
+        let Some(place) = places.placed(store, place)? else { continue };
         // In the order of the study file.
         for factor in &places.plan(store, &place.study)?.factors {
             if !factors.contains(&factor.name) {

@@ -3,7 +3,7 @@
 use crate::not_stored::NotStored;
 use crate::outcome::RunError;
 use plumb_result::{Measurement, RunResult};
-use plumb_store::{BUSY_TIMEOUT, Queue, RunLog, Store};
+use plumb_store::{BUSY_TIMEOUT, Queue, ResultStore, RunLog, Store};
 use std::time::Duration;
 
 /// Longest wait for a locked database after an earlier run has waited in vain.
@@ -21,6 +21,11 @@ pub struct ResultLog {
 }
 
 impl ResultLog {
+    /// Returns the store for reading; `None` if nothing is stored.
+    pub fn stored(&self) -> Option<&dyn ResultStore> {
+        self.store.as_ref().map(|store| store as &dyn ResultStore)
+    }
+
     /// Returns the log of the next run.
     pub(super) fn run_log(&mut self) -> Option<&mut dyn RunLog> {
         match (&mut self.store, &mut self.queue) {

@@ -128,6 +128,30 @@ pub(crate) enum PlumbCommand {
         #[arg(long, short)]
         delete: bool,
     },
+    /// Mark a run as wrong: comparisons, gates and studies leave it out.
+    ///
+    /// The run stays as it is, with the reason, the time and your name. The next push takes the mark to the team, and a pull
+    /// brings those of others.
+    Retract {
+        /// A run's id or a unique prefix of it, `last`, or `last~1` for the one before it.
+        run: String,
+        /// What is wrong with it.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+        /// Take a retraction back.
+        #[arg(long)]
+        undo: bool,
+    },
+    /// Add a note to a run.
+    ///
+    /// `plumb show` prints it, and the next push takes it to the team. It changes nothing else.
+    Annotate {
+        /// A run's id or a unique prefix of it, `last`, or `last~1` for the one before it.
+        run: String,
+        /// The note, on one line.
+        #[arg(long, value_name = "TEXT")]
+        note: String,
+    },
     /// Write a report with charts of a run, a comparison, a study or any stored runs: HTML, a workbook, PNG, SVG, Markdown.
     Report(ReportArguments),
     /// Export stored runs as JSON, CSV or JSON Lines.
@@ -187,6 +211,24 @@ pub(crate) enum PlumbCommand {
         /// Only runs with this tag.
         #[arg(long)]
         tag: Option<String>,
+    },
+    /// Delete old runs from the database of a team.
+    ///
+    /// Prints what would be deleted, and deletes it with --yes. Only the owner of the database may. Local stores keep their runs,
+    /// and do not push them again.
+    Expire {
+        /// The database: postgres://USER@HOST/DATABASE. The password comes from PGPASSWORD or ~/.pgpass.
+        #[arg(long, value_name = "URL", env = "PLUMB_PUSH_TO", hide_env_values = true)]
+        from: String,
+        /// Runs that started before this time: a date (UTC), or a time such as 2026-11-30T08:00:00Z.
+        #[arg(long, value_name = "TIME", value_parser = crate::commands::share::since)]
+        before: jiff::Timestamp,
+        /// Keep the runs with this tag; may be given several times.
+        #[arg(long, value_name = "TAG")]
+        keep: Vec<String>,
+        /// Delete them.
+        #[arg(long)]
+        yes: bool,
     },
     /// Print the JSON Schema of a format that Plumb reads or writes.
     ///

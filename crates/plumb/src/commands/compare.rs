@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &CompareArguments, common: &Common) -> Result<End, 
     let unstored = session::incomplete(&bench, "the comparison", common);
     let outcome = outcome?;
     show(&outcome.comparison, common)?;
-    arguments.report_file.comparison(&outcome.comparison, bench.results.store.as_ref())?;
+    arguments.report_file.comparison(&outcome.comparison, bench.results.stored())?;
     let nothing_left = outcome.rejected > 0 && has_too_few_left(&outcome.comparison, &rule);
     Ok(if unstored {
         End::Io
@@ -119,12 +119,12 @@ fn from_store(arguments: &CompareArguments, varying: Option<&'static Factor>, co
         varying,
         seed: arguments.seed,
     };
-    let comparison = compare_stored(&store, &request).map_err(|error| match error {
+    let comparison = compare_stored(&*store, &request).map_err(|error| match error {
         StoredError::Store(error) => error.into(),
         other => Stopped::usage(other),
     })?;
     show(&comparison, common)?;
-    arguments.report_file.comparison(&comparison, Some(&store))?;
+    arguments.report_file.comparison(&comparison, Some(&*store))?;
     let nothing_left = !comparison.left_out.is_empty() && has_too_few_left(&comparison, &StopRule::default());
     Ok(if nothing_left { End::Rejected } else { End::Done })
 }

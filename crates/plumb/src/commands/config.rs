@@ -54,7 +54,10 @@ pub(crate) fn run(common: &Common) -> Result<End, Stopped> {
 
 fn values(config: &Config, file: &str, common: &Common) -> Result<Vec<Value>, Stopped> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let database = session::database(common)?.display().to_string();
+    let database = match session::shared_address(common) {
+        Some(address) => super::share::shown(address),
+        None => session::database(common)?.display().to_string(),
+    };
     let mut values = vec![match (&common.db, variable("PLUMB_DB")) {
         (None, _) => Value::new("database", database, "default"),
         (Some(path), Some(set)) if path.as_os_str() == set.as_str() => Value::new("database", database, "PLUMB_DB"),

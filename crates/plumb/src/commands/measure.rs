@@ -16,7 +16,7 @@ use plumb_report::run::{Detail, KeptResult, PageOptions, RunConditions, page_wit
 use plumb_result::Utilisation;
 use plumb_result::assertion::{Assertion, ConditionedResult, Steadiness};
 use plumb_result::medians::{Medians, medians};
-use plumb_store::{Store, TagChange};
+use plumb_store::{ResultStore, TagChange};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -78,7 +78,7 @@ impl Measured {
         self,
         assertions: &[Assertion],
         arguments: &PageArguments,
-        store: Option<&Store>,
+        store: Option<&dyn ResultStore>,
         common: &Common,
     ) -> Result<End, Stopped> {
         let Some(medians) = self.medians() else { return Ok(End::Done) };

@@ -11,6 +11,7 @@ pub(crate) mod config;
 pub(crate) mod explain;
 pub(crate) mod fit_for;
 pub(crate) mod gate;
+pub(crate) mod marks;
 pub(crate) mod measure;
 pub(crate) mod names;
 pub(crate) mod net;

@@ -5,7 +5,7 @@ use plumb_cli::output::error_line;
 use plumb_report::full::FullReport;
 use plumb_result::Anonymiser;
 use plumb_result::tidy::TidyTable;
-use plumb_store::{Store, StoreError};
+use plumb_store::{ResultStore, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -34,7 +34,7 @@ impl Names {
     }
 
     /// Collects the names in stored runs. Skips runs without a result.
-    pub(crate) fn learn_runs(&mut self, store: &Store, runs: &[String]) -> Result<(), Stopped> {
+    pub(crate) fn learn_runs(&mut self, store: &dyn ResultStore, runs: &[String]) -> Result<(), Stopped> {
         let runs = if self.are_replaced() { runs } else { &[] };
         for run in runs {
             match store.get(run) {

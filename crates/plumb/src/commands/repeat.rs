@@ -73,7 +73,7 @@ pub(crate) fn run(
     };
     keep(&mut bench, &repeated);
     show(&repeated, common)?;
-    arguments.report.report_file.repeated(&repeated, bench.results.store.as_ref())?;
+    arguments.report.report_file.repeated(&repeated, bench.results.stored())?;
     let (verdict, is_met, what) = match &repeated {
         Repeated::Rounds(rounds) => (rounds.verdict, rounds.steady.is_some(), "the rounds"),
         Repeated::Ladder(ladder) => (ladder.verdict, ladder.within_limit != Some(false), "the ladder"),

@@ -11,7 +11,7 @@ use plumb_report::full::{self, FullReport, PhaseOverTime};
 use plumb_result::repeat::Repeated;
 use plumb_result::tidy::TidyTable;
 use plumb_result::{Comparison, Network, RunResult, StudyReport, Sweep};
-use plumb_store::{Filter, FurtherColumns, QueryCell, Store, StoreError};
+use plumb_store::{Filter, FurtherColumns, QueryCell, ResultStore, StoreError};
 use plumb_study::answer::{StudyEvidence, answer};
 use plumb_trace::show::Sheet;
 use std::path::Path;
@@ -23,12 +23,12 @@ pub(crate) fn run(arguments: &ReportArguments, common: &Common) -> Result<End, S
         ));
     }
     let store = session::store_to_read(common)?;
-    let subject = Subject::find(&store, &arguments.subjects)?;
+    let subject = Subject::find(&*store, &arguments.subjects)?;
     let mut names = Names::of(arguments.anonymise);
     if names.are_replaced() {
-        subject.learn(&store, &mut names)?;
+        subject.learn(&*store, &mut names)?;
     }
-    let mut report = subject.report(&store)?;
+    let mut report = subject.report(&*store)?;
     names.replace_in_report(&mut report);
     let mut written: Vec<String> = Vec::new();
     if let Some(path) = &arguments.html {
@@ -104,7 +104,7 @@ enum Subject {
 }
 
 impl Subject {
-    fn find(store: &Store, texts: &[String]) -> Result<Subject, Stopped> {
+    fn find(store: &dyn ResultStore, texts: &[String]) -> Result<Subject, Stopped> {
         let [text] = texts else {
             let ids = texts.iter().map(|text| store.find(text)).collect::<Result<_, _>>()?;
             return Ok(Subject::Runs { selection: texts.join(", "), ids });
@@ -164,7 +164,7 @@ impl Subject {
         }
     }
 
-    fn of_query(store: &Store, sql: &str) -> Result<Subject, Stopped> {
+    fn of_query(store: &dyn ResultStore, sql: &str) -> Result<Subject, Stopped> {
         let table = store.query(sql).map_err(Stopped::usage)?;
         let ids = table.rows.iter().filter_map(|row| match row.first() {
             Some(QueryCell::Text(id)) => Some(store.find(id)),
@@ -180,7 +180,7 @@ impl Subject {
     }
 
     /// Collects the names in every run and document that the report uses.
-    fn learn(&self, store: &Store, names: &mut Names) -> Result<(), Stopped> {
+    fn learn(&self, store: &dyn ResultStore, names: &mut Names) -> Result<(), Stopped> {
         let runs = match self {
             Subject::Run(run) => vec![run.clone()],
             Subject::Comparison(id) => {
@@ -203,7 +203,7 @@ impl Subject {
         names.learn_runs(store, &runs)
     }
 
-    fn report(self, store: &Store) -> Result<FullReport, Stopped> {
+    fn report(self, store: &dyn ResultStore) -> Result<FullReport, Stopped> {
         match self {
             Subject::Run(run) => of_run(&store.get(&run)?, &[run], Some(store)),
             Subject::Comparison(id) => of_comparison(&store.comparison(&id)?, Some(store)),
@@ -216,7 +216,7 @@ impl Subject {
 }
 
 /// Returns every number of the runs, with their places in studies.
-fn numbers(store: &Store, ids: &[String]) -> Result<TidyTable, Stopped> {
+fn numbers(store: &dyn ResultStore, ids: &[String]) -> Result<TidyTable, Stopped> {
     Ok(store.tidy(ids, &plumb_study::placed::columns(store, ids)?)?)
 }
 
@@ -225,7 +225,7 @@ fn with_document(report: FullReport, of: &impl serde::Serialize) -> Result<FullR
 }
 
 /// Builds the report of a run. `runs` has the ids that the result was made from.
-fn of_run(result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<FullReport, Stopped> {
+fn of_run(result: &RunResult, runs: &[String], store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
     // Runs that were not stored have no intervals and no table of numbers.
     let Some(store) = store.filter(|store| runs.iter().all(|run| store.find(run).is_ok())) else {
         return with_document(full::of_run(result, runs.len(), &[], TidyTable::default()), result);
@@ -245,7 +245,7 @@ fn of_run(result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<
     with_document(full::of_run(result, runs.len(), &over_time, numbers), result)
 }
 
-fn of_comparison(comparison: &Comparison, store: Option<&Store>) -> Result<FullReport, Stopped> {
+fn of_comparison(comparison: &Comparison, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
     let Some(store) = store else {
         return with_document(full::of_comparison(comparison, &[], TidyTable::default()), comparison);
     };
@@ -259,7 +259,7 @@ fn of_comparison(comparison: &Comparison, store: Option<&Store>) -> Result<FullR
     with_document(full::of_comparison(comparison, &examples, numbers(store, &stored)?), comparison)
 }
 
-fn of_sweep(sweep: &Sweep, store: Option<&Store>) -> Result<FullReport, Stopped> {
+fn of_sweep(sweep: &Sweep, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
     let (example, numbers) = of_repeated(&sweep.runs, store)?;
     with_document(full::of_sweep(sweep, example.as_ref(), numbers), sweep)
 }
@@ -268,7 +268,7 @@ fn is_of_repeated(tag: &str) -> bool {
     tag.starts_with("rounds-") || tag.starts_with("ladder-")
 }
 
-fn of_rounds_or_ladder(repeated: &Repeated, store: Option<&Store>) -> Result<FullReport, Stopped> {
+fn of_rounds_or_ladder(repeated: &Repeated, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
     let (example, numbers) = of_repeated(&repeated.of().runs, store)?;
     Ok(match repeated {
         Repeated::Rounds(rounds) => full::of_rounds(rounds, example.as_ref(), numbers),
@@ -277,14 +277,14 @@ fn of_rounds_or_ladder(repeated: &Repeated, store: Option<&Store>) -> Result<Ful
 }
 
 /// Returns one of several runs of a workload, and the stored numbers of all of them.
-fn of_repeated(runs: &[String], store: Option<&Store>) -> Result<(Option<RunResult>, TidyTable), Stopped> {
+fn of_repeated(runs: &[String], store: Option<&dyn ResultStore>) -> Result<(Option<RunResult>, TidyTable), Stopped> {
     let Some(store) = store else { return Ok((None, TidyTable::default())) };
     let stored: Vec<String> = runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
     let example = stored.first().and_then(|run| store.get(run).ok());
     Ok((example, numbers(store, &stored)?))
 }
 
-fn of_study(report: &StudyReport, store: &Store) -> Result<FullReport, Stopped> {
+fn of_study(report: &StudyReport, store: &dyn ResultStore) -> Result<FullReport, Stopped> {
     let runs: Vec<String> = store.study_runs(&report.id)?.into_iter().filter_map(|run| run.run_id).collect();
     with_document(full::of_study(report, numbers(store, &runs)?), report)
 }
@@ -295,23 +295,28 @@ impl ReportFile {
         OutputFile::named("--report", path).check().map_err(Stopped::of_check)
     }
 
-    pub(crate) fn run(&self, result: &RunResult, runs: &[String], store: Option<&Store>) -> Result<(), Stopped> {
+    pub(crate) fn run(
+        &self,
+        result: &RunResult,
+        runs: &[String],
+        store: Option<&dyn ResultStore>,
+    ) -> Result<(), Stopped> {
         self.write(|| of_run(result, runs, store))
     }
 
-    pub(crate) fn comparison(&self, comparison: &Comparison, store: Option<&Store>) -> Result<(), Stopped> {
+    pub(crate) fn comparison(&self, comparison: &Comparison, store: Option<&dyn ResultStore>) -> Result<(), Stopped> {
         self.write(|| of_comparison(comparison, store))
     }
 
-    pub(crate) fn sweep(&self, sweep: &Sweep, store: Option<&Store>) -> Result<(), Stopped> {
+    pub(crate) fn sweep(&self, sweep: &Sweep, store: Option<&dyn ResultStore>) -> Result<(), Stopped> {
         self.write(|| of_sweep(sweep, store))
     }
 
-    pub(crate) fn repeated(&self, repeated: &Repeated, store: Option<&Store>) -> Result<(), Stopped> {
+    pub(crate) fn repeated(&self, repeated: &Repeated, store: Option<&dyn ResultStore>) -> Result<(), Stopped> {
         self.write(|| of_rounds_or_ladder(repeated, store))
     }
 
-    pub(crate) fn study(&self, report: &StudyReport, store: &Store) -> Result<(), Stopped> {
+    pub(crate) fn study(&self, report: &StudyReport, store: &dyn ResultStore) -> Result<(), Stopped> {
         self.write(|| of_study(report, store))
     }
 

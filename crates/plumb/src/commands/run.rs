@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stop
     let request =
         RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };
     let measured = measure(&mut bench, &request, &arguments.report, &mut live_output)?;
-    measured.present(&assertions, &arguments.report, bench.results.store.as_ref(), common)
+    measured.present(&assertions, &arguments.report, bench.results.stored(), common)
 }
 
 pub(super) fn set_time(workload: &mut Workload, time: Nanos) -> Result<(), Stopped> {

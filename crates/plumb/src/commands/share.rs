@@ -7,10 +7,11 @@ use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line};
 use plumb_cli::session;
-use plumb_postgres::{Address, PullFilter, Pushed, ShareError, SharedRow, SharedStore};
+use plumb_postgres::{Address, OldRows, Pushed, Retention, ShareError, SharedStore};
 use plumb_report::run::short_id;
-use plumb_store::{Store, StoreError};
+use plumb_store::{Filter, ResultStore, RunRow, Store, StoreError};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Output of `plumb push --json`.
 #[derive(Debug, Default, Serialize)]
@@ -23,6 +24,8 @@ struct PushReport {
     refused: Vec<RefusedRun>,
     /// Number of runs that no attempt was made for, because the database failed.
     waiting: usize,
+    /// Comparisons, sweeps, ladders, conformance reports and studies that this push added.
+    documents: Vec<String>,
 }
 
 /// Output of `plumb pull --json`.
@@ -31,6 +34,8 @@ struct PullReport {
     source: String,
     /// Runs that the local store lacked.
     pulled: Vec<String>,
+    /// Number of runs that were here and got tags or marks.
+    remarks: usize,
     refused: Vec<RefusedRun>,
     /// Number of runs that no attempt was made for, because the database failed.
     waiting: usize,
@@ -48,23 +53,38 @@ pub(crate) fn push(to: &str, common: &Common) -> Result<End, Stopped> {
     let mut store = session::store_to_change(common)?;
     let mut report = PushReport { destination: address.destination(), ..PushReport::default() };
     let queue = store.unpushed(&report.destination)?;
-    let failure = match queue.is_empty() {
-        true => None,
-        false => match SharedStore::open_to_push(&address) {
-            Ok(mut shared) => push_all(&queue, &mut store, &mut shared, &mut report)?,
-            Err(error) => Some(error),
-        },
-    };
-    report.waiting = queue.len() - report.pushed.len() - report.present.len() - report.refused.len();
+    let documents = store.unpushed_documents(&report.destination)?;
+    let is_empty = queue.is_empty() && documents.is_empty();
+    let mut failure = None;
+    if !is_empty {
+        match SharedStore::open_to_push(&address) {
+            Ok(mut shared) => {
+                failure = push_all(&queue, &mut store, &mut shared, &mut report)?;
+                report.waiting = queue.len() - report.pushed.len() - report.present.len() - report.refused.len();
+                if failure.is_none() {
+                    failure = push_documents(&documents, &mut store, &mut shared, &mut report)?;
+                }
+            }
+            Err(error) => {
+                report.waiting = queue.len();
+                failure = Some(error);
+            }
+        }
+    }
     if common.json {
         session::print_json(&report)?;
-    } else if queue.is_empty() {
+    } else if is_empty {
         let count = store.count_pushed(&report.destination)?;
         output::print(&format!("nothing to push: {} in {}\n", are(count as usize), report.destination));
     } else {
-        let PushReport { destination, pushed, present, refused, waiting } = &report;
+        let PushReport { destination, pushed, present, refused, waiting, documents } = &report;
         let (pushed, present) = (pushed.len(), present.len());
-        output::print(&format!("{pushed} pushed, {present} there already, {} refused", refused.len()));
+        let documents = match documents.len() {
+            0 => String::new(),
+            1 => " (and 1 document)".to_owned(),
+            count => format!(" (and {count} documents)"),
+        };
+        output::print(&format!("{pushed} pushed{documents}, {present} there already, {} refused", refused.len()));
         output::print(&format!(", {waiting} waiting: {destination}\n"));
     }
     end(&report.refused, failure, report.waiting, "plumb push")
@@ -103,22 +123,57 @@ fn push_all(
     Ok(None)
 }
 
-pub(crate) fn pull(from: &str, filter: &PullFilter, common: &Common) -> Result<End, Stopped> {
+/// Pushes documents about runs. Returns the error after which the rest waits.
+fn push_documents(
+    documents: &[(&'static str, String)],
+    store: &mut Store,
+    shared: &mut SharedStore,
+    report: &mut PushReport,
+) -> Result<Option<ShareError>, Stopped> {
+    for (kind, id) in documents {
+        let document = match store.local_document(kind, id) {
+            Ok(document) => document,
+            Err(error @ StoreError::Unreadable { .. }) => {
+                report.refused.push(RefusedRun { run: id.clone(), reason: error.to_string() });
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match shared.push_document(&document) {
+            Ok(pushed) => {
+                store.note_pushed_document(kind, id, &report.destination)?;
+                if pushed == Pushed::Added {
+                    report.documents.push(id.clone());
+                }
+            }
+            Err(error) if error.is_of_one_run() => {
+                report.refused.push(RefusedRun { run: id.clone(), reason: error.to_string() });
+            }
+            Err(error) => return Ok(Some(error)),
+        }
+    }
+    Ok(None)
+}
+
+pub(crate) fn pull(from: &str, filter: &Filter, common: &Common) -> Result<End, Stopped> {
     let address = address(from, "--from")?;
     let mut store = session::store(common)?;
     let mut report = PullReport { source: address.destination(), ..PullReport::default() };
-    let mut shared = SharedStore::open_to_pull(&address).map_err(Stopped::io)?;
-    let rows = shared.runs(filter).map_err(Stopped::io)?;
+    let shared = SharedStore::open_to_read(&address).map_err(Stopped::io)?;
+    let mut rows = shared.list(filter)?;
+    rows.reverse();
     let known = store.ids_with_result()?;
-    let lacking: Vec<&SharedRow> = rows.iter().filter(|row| !known.contains(&row.id)).collect();
-    let failure = pull_all(&lacking, &mut store, &mut shared, &mut report)?;
-    report.waiting = lacking.len() - report.pulled.len() - report.refused.len();
+    add_remarks(&rows, &mut store, &mut report)?;
+    let lacking: Vec<&RunRow> = rows.iter().filter(|row| !known.contains(&row.id)).collect();
+    let unremarked = report.refused.len();
+    let failure = pull_all(&lacking, &mut store, &shared, &mut report)?;
+    report.waiting = lacking.len() - report.pulled.len() - (report.refused.len() - unremarked);
     if common.json {
         session::print_json(&report)?;
     } else if lacking.is_empty() {
         output::print(&format!("nothing to pull: {} of {} here already\n", are(rows.len()), report.source));
     } else {
-        let PullReport { source, pulled, refused, waiting } = &report;
+        let PullReport { source, pulled, refused, waiting, .. } = &report;
         let here = rows.len() - lacking.len();
         output::print(&format!("{} pulled, {here} here already, {} refused", pulled.len(), refused.len()));
         output::print(&format!(", {waiting} waiting: {source}\n"));
@@ -126,31 +181,60 @@ pub(crate) fn pull(from: &str, filter: &PullFilter, common: &Common) -> Result<E
     end(&report.refused, failure, report.waiting, "plumb pull")
 }
 
+/// Adds the tags and marks that others gave to runs that are here.
+fn add_remarks(rows: &[RunRow], store: &mut Store, report: &mut PullReport) -> Result<(), Stopped> {
+    let ids = Some(rows.iter().map(|row| row.id.clone()).collect());
+    let here: BTreeMap<String, RunRow> =
+        store.list(&Filter { ids, ..Filter::default() })?.into_iter().map(|row| (row.id.clone(), row)).collect();
+    for row in rows {
+        let Some(known) = here.get(&row.id) else { continue };
+        let is_known = row.tags.iter().all(|tag| known.tags.contains(tag))
+            && row.marks.iter().all(|mark| known.marks.iter().any(|one| one.id == mark.id));
+        if is_known {
+            continue;
+        }
+        match store.add_remarks(row) {
+            Ok(()) => report.remarks += 1,
+            Err(error) if is_of_one_run(&error) => {
+                report.refused.push(RefusedRun { run: row.id.clone(), reason: error.to_string() });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// Imports run by run. Returns the error after which the rest waits.
 fn pull_all(
-    lacking: &[&SharedRow],
+    lacking: &[&RunRow],
     store: &mut Store,
-    shared: &mut SharedStore,
+    shared: &SharedStore,
     report: &mut PullReport,
 ) -> Result<Option<ShareError>, Stopped> {
     for row in lacking {
         let result = match shared.result(&row.id) {
-            Ok(result) => result,
+            Ok(Some(result)) => result,
+            Ok(None) => continue,
             Err(error) if error.is_of_one_run() => {
                 report.refused.push(RefusedRun { run: row.id.clone(), reason: error.to_string() });
                 continue;
             }
             Err(error) => return Ok(Some(error)),
         };
-        match store.import_shared(&result, &row.tags, &report.source) {
+        match store.import_shared(&result, row, &report.source) {
             Ok(()) => report.pulled.push(row.id.clone()),
-            Err(error @ (StoreError::Begun { .. } | StoreError::Time { .. } | StoreError::Tag { .. })) => {
+            Err(error) if is_of_one_run(&error) => {
                 report.refused.push(RefusedRun { run: row.id.clone(), reason: error.to_string() });
             }
             Err(error) => return Err(error.into()),
         }
     }
     Ok(None)
+}
+
+/// Returns `true` if the error of the local store concerns one run, and others can still be pulled.
+fn is_of_one_run(error: &StoreError) -> bool {
+    matches!(error, StoreError::Begun { .. } | StoreError::Time { .. } | StoreError::Tag { .. } | StoreError::Mark)
 }
 
 /// Reports refused runs and the error that ended the command early.
@@ -177,11 +261,62 @@ fn address(text: &str, option: &str) -> Result<Address, Stopped> {
     Address::of_environment(text).map_err(|error| Stopped::usage(format!("{option} or PLUMB_PUSH_TO: {error}")))
 }
 
-pub(crate) fn filter(host: Option<&str>, since: Option<Timestamp>, tag: Option<&str>) -> PullFilter {
-    PullFilter {
+/// Output of `plumb expire --json`.
+#[derive(Debug, Serialize)]
+struct ExpireReport {
+    destination: String,
+    /// Whether the rows are gone.
+    deleted: bool,
+    #[serde(flatten)]
+    old: OldRows,
+}
+
+pub(crate) fn expire(
+    from: &str,
+    before: Timestamp,
+    keep: &[String],
+    yes: bool,
+    common: &Common,
+) -> Result<End, Stopped> {
+    let address = address(from, "--from")?;
+    let before_ns = i64::try_from(before.as_nanosecond()).unwrap_or(i64::MAX);
+    let retention = Retention { before_ns, keep: keep.to_vec() };
+    let old = match yes {
+        true => SharedStore::open_to_push(&address).and_then(|mut shared| shared.delete_old(&retention)),
+        false => SharedStore::open_to_read(&address).and_then(|shared| shared.count_old(&retention)),
+    };
+    let report = ExpireReport { destination: address.destination(), deleted: yes, old: old.map_err(Stopped::io)? };
+    if common.json {
+        session::print_json(&report)?;
+        return Ok(End::Done);
+    }
+    let ExpireReport { destination, old: OldRows { runs, hosts, documents }, .. } = report;
+    let done = if yes { "deleted" } else { "would be deleted; add --yes to do it" };
+    output::print(&format!("{runs} runs of {hosts} hosts, and {documents} documents, {done}: {destination}\n"));
+    Ok(End::Done)
+}
+
+/// Opens the database of a team that `--db` names.
+pub(crate) fn open_to_read(text: &str) -> Result<Box<dyn ResultStore>, Stopped> {
+    let address =
+        Address::of_environment(text).map_err(|error| Stopped::usage(format!("--db or PLUMB_DB: {error}")))?;
+    Ok(Box::new(SharedStore::open_to_read(&address).map_err(Stopped::io)?))
+}
+
+/// Returns an address without the options, or why it is none; never a password.
+pub(crate) fn shown(text: &str) -> String {
+    match Address::of_environment(text) {
+        Ok(address) => format!("postgres://{address}"),
+        Err(error) => format!("(unusable: {error})"),
+    }
+}
+
+pub(crate) fn filter(host: Option<&str>, since: Option<Timestamp>, tag: Option<&str>) -> Filter {
+    Filter {
         host: host.map(str::to_owned),
         since_ns: since.and_then(|time| i64::try_from(time.as_nanosecond()).ok()),
         tag: tag.map(str::to_owned),
+        ..Filter::default()
     }
 }
 

@@ -14,10 +14,13 @@ use plumb_report::{diff, list, run};
 use plumb_result::reader::{self, FILE_BYTES_MAX, ResultFileError};
 use plumb_result::tidy::TidyTable;
 use plumb_result::{Interval, RunResult, RunVerdict};
-use plumb_store::{FactDifference, Filter, Imported, QueryCell, QueryLimits, RunStatus, Store, StoreError, TagChange};
+use plumb_store::{
+    FactDifference, Filter, Imported, QueryCell, QueryLimits, ResultStore, RunStatus, StoreError, TagChange,
+};
 use plumb_trust::{ComparisonSide, SideRecord};
 use plumb_workload::Nanos;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,23 +40,32 @@ pub(crate) fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<En
         });
         return Ok(End::Done);
     }
+    // The local store of one host names it nowhere else.
+    let hosts = BTreeSet::from_iter(rows.iter().filter_map(|row| row.host.as_deref()));
+    let has_hosts = hosts.len() > 1;
     let cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
-            vec![
+            let host = has_hosts.then(|| row.host.clone().unwrap_or_default());
+            let cells = vec![
                 short_id(&row.id).to_owned(),
                 row.started_at.get(..16).unwrap_or(&row.started_at).replace('T', " "),
                 row.workload.clone(),
                 row.paths.join(" "),
                 row.status.name().to_owned(),
-                row.verdict.map_or(String::new(), |verdict| verdict.name().to_owned()),
+                match row.retraction() {
+                    Some(_) => "retracted".to_owned(),
+                    None => row.verdict.map_or(String::new(), |verdict| verdict.name().to_owned()),
+                },
                 row.tags.join(","),
-            ]
+            ];
+            cells.into_iter().chain(host).collect()
         })
         .collect();
-    let head = ["run", "started (UTC)", "workload", "path", "status", "trust", "tags"];
+    let head = ["run", "started (UTC)", "workload", "path", "status", "trust", "tags", "host"];
+    let head = &head[..head.len() - usize::from(!has_hosts)];
     const PATHS: usize = 3;
-    output::print(&list::table_with_paths(&head, &cells, PATHS, &session::table_style()));
+    output::print(&list::table_with_paths(head, &cells, PATHS, &session::table_style()));
     if rows.iter().any(|row| row.verdict == Some(RunVerdict::Reject)) {
         output::print("\nComparisons ignore rejected runs; `plumb show RUN` says why they were rejected.\n");
     }
@@ -72,7 +84,7 @@ fn show_named(id: &str, other: Option<&str>, names: &mut Names, common: &Common)
         Err(not_found @ StoreError::NotFound { .. }) => match store.find_repeated(id)?.filter(|_| other.is_none()) {
             Some(repeated) => {
                 let repeated = store.repeated(&repeated)?;
-                names.learn_runs(&store, &repeated.of().runs)?;
+                names.learn_runs(&*store, &repeated.of().runs)?;
                 super::repeat::show(&super::repeat::named(repeated, names)?, common)?;
                 return Ok(End::Done);
             }
@@ -81,12 +93,12 @@ fn show_named(id: &str, other: Option<&str>, names: &mut Names, common: &Common)
         found => found?,
     };
     if let Some(other) = other {
-        return show_difference(&store, &id, &store.find(other)?, names, common);
+        return show_difference(&*store, &id, &store.find(other)?, names, common);
     }
     let result = match store.get(&id) {
         Err(StoreError::NoResult { id, status, reason }) => {
             let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
-            return show_series(&store, &id, &names.text(format!("{status}{reason}")), common);
+            return show_series(&*store, &id, &names.text(format!("{status}{reason}")), common);
         }
         result => names.shown(result?)?,
     };
@@ -101,11 +113,22 @@ fn show_named(id: &str, other: Option<&str>, names: &mut Names, common: &Common)
             None => format!("  seed {}", result.workload.seed),
         };
         output::print(&format!("{}  {}{seed}\n", result.id, result.started_at));
+        for row in store.list(&Filter { ids: Some(vec![id]), ..Filter::default() })? {
+            for line in super::marks::lines(&row) {
+                output::print(&format!("{}\n", session::style().wrap(&names.text(line), 2)));
+            }
+        }
     }
     Ok(End::Done)
 }
 
-fn show_difference(store: &Store, id: &str, other: &str, names: &mut Names, common: &Common) -> Result<End, Stopped> {
+fn show_difference(
+    store: &dyn ResultStore,
+    id: &str,
+    other: &str,
+    names: &mut Names,
+    common: &Common,
+) -> Result<End, Stopped> {
     names.learn_runs(store, &[id.to_owned(), other.to_owned()])?;
     let mut differences = store.diff(id, other)?;
     for difference in &mut differences {
@@ -205,7 +228,7 @@ struct PartialPhase<'a> {
 }
 
 /// Shows a run without a result, because it was killed or failed: its intervals, one per second.
-fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result<End, Stopped> {
+fn show_series(store: &dyn ResultStore, id: &str, status: &str, common: &Common) -> Result<End, Stopped> {
     let phases = store.intervals(id)?;
     if common.json {
         let phases = phases.iter().map(|phase| PartialPhase { name: &phase.name, intervals: &phase.intervals });
@@ -242,11 +265,12 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
 }
 
 pub(crate) fn query(sql: Option<&str>, timeout: Nanos, common: &Common) -> Result<End, Stopped> {
-    const TABLES: &str =
-        "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
     let store = session::store_to_read(common)?;
     let limits = QueryLimits { time: Duration::from_nanos(timeout.0), ..QueryLimits::default() };
-    let table = store.query_within(sql.unwrap_or(TABLES), &limits).map_err(Stopped::usage)?;
+    let table = match sql {
+        Some(sql) => store.query_within(sql, &limits).map_err(Stopped::usage)?,
+        None => store.tables()?,
+    };
     if common.json {
         session::print_json(&table)?;
         return Ok(End::Done);
@@ -396,7 +420,7 @@ pub(crate) fn export(
     let store = session::store_to_read(common)?;
     let ids = match study {
         Some(study) => {
-            let id = super::study::find(&store, study)?;
+            let id = super::study::find(&*store, study)?;
             store.study_runs(&id)?.into_iter().filter_map(|run| run.run_id).collect()
         }
         None if runs.is_empty() => {
@@ -405,14 +429,14 @@ pub(crate) fn export(
         }
         None => runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?,
     };
-    names.learn_runs(&store, &ids)?;
+    names.learn_runs(&*store, &ids)?;
     let numbers = |names: &mut Names| {
-        let mut numbers = store.tidy(&ids, &plumb_study::placed::columns(&store, &ids)?)?;
+        let mut numbers = store.tidy(&ids, &plumb_study::placed::columns(&*store, &ids)?)?;
         names.replace_in_numbers(&mut numbers);
         Ok::<_, Stopped>(numbers)
     };
     match form {
-        ExportForm::Json if names.are_replaced() => output::print(&anonymous_json(&store, &ids, &mut names)?),
+        ExportForm::Json if names.are_replaced() => output::print(&anonymous_json(&*store, &ids, &mut names)?),
         ExportForm::Json => output::print(&store.export_json(&ids)?),
         ExportForm::Text(form) => output::print(&form(&numbers(&mut names)?)),
         ExportForm::Parquet(file) => write_parquet(|| numbers(&mut names), file)?,
@@ -421,8 +445,8 @@ pub(crate) fn export(
     Ok(End::Done)
 }
 
-/// Like [`Store::export_json`], but with names replaced.
-fn anonymous_json(store: &Store, ids: &[String], names: &mut Names) -> Result<String, Stopped> {
+/// Like [`ResultStore::export_json`], but with names replaced.
+fn anonymous_json(store: &dyn ResultStore, ids: &[String], names: &mut Names) -> Result<String, Stopped> {
     let text = |id: &String| {
         let result = names.shown(store.get(id)?)?;
         plumb_document::json::to_string(&result).map_err(Stopped::io)

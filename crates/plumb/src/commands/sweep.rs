@@ -129,7 +129,7 @@ fn report(
     } else {
         output::print(&page::page(&outcome.sweep, &session::style()));
     }
-    arguments.report_file.sweep(&outcome.sweep, bench.results.store.as_ref())?;
+    arguments.report_file.sweep(&outcome.sweep, bench.results.stored())?;
     Ok(if unstored {
         End::Io
     } else if outcome.sweep.partial {

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stop
         };
         let measured = planned.measure(&mut bench, arguments, &mut live_output)?;
         results.extend(measured.medians().map(|medians| medians.result));
-        let end = measured.present(&[], &arguments.report, bench.results.store.as_ref(), common)?;
+        let end = measured.present(&[], &arguments.report, bench.results.stored(), common)?;
         ends.push(end);
         if end == End::Interrupted {
             break;

@@ -15,7 +15,10 @@ pub(crate) const GROUPS: &[Group] = &[
     Group { heading: "Watch and understand", commands: &["watch", "explain", "audit"] },
     Group {
         heading: "Results",
-        commands: &["list", "show", "report", "query", "tag", "export", "import", "push", "pull"],
+        commands: &[
+            "list", "show", "report", "query", "tag", "retract", "annotate", "export", "import", "push", "pull",
+            "expire",
+        ],
     },
     Group { heading: "Plumb itself", commands: &["config", "clean", "schema", "completions", "man", "help"] },
 ];

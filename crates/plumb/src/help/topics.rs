@@ -559,6 +559,19 @@ pub(crate) const TOPICS: &[Topic] = &[
         exits: READS,
     },
     Topic {
+        command: "retract",
+        examples: &[
+            example("Leave the latest run out of comparisons", "plumb retract last --reason 'a backup ran next to it'"),
+            example("Take that back", "plumb retract last --undo --reason 'it was another host'"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "annotate",
+        examples: &[example("Say what a run was for", "plumb annotate last --note 'before the firmware update'")],
+        exits: READS,
+    },
+    Topic {
         command: "report",
         examples: &[
             example("Write what was measured last as one HTML file", "plumb report last --html report.html"),
@@ -616,6 +629,20 @@ pub(crate) const TOPICS: &[Topic] = &[
             example(
                 "Add those of one host since a day",
                 "plumb pull --from postgres://ann@db.example.org/results --host box7 --since 2026-11-01",
+            ),
+        ],
+        exits: SHARES,
+    },
+    Topic {
+        command: "expire",
+        examples: &[
+            example(
+                "Count the runs that are older than a date",
+                "plumb expire --from postgres://plumb_owner@db.example.org/results --before 2024-01-01",
+            ),
+            example(
+                "Delete them, except releases",
+                "plumb expire --from postgres://plumb_owner@db.example.org/results --before 2024-01-01 --keep release --yes",
             ),
         ],
         exits: SHARES,

@@ -3,6 +3,7 @@
 use crate::common::ports::free_port;
 use crate::common::postgres::{Postgres, store_of};
 use crate::common::{Home, Said};
+use plumb_postgres::SCHEMA_VERSION;
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -118,7 +119,11 @@ fn what_cannot_be_pushed_waits() {
     let lost = home.with(["push", "--to", "postgres://me@/results?host=/nonexistent"]);
     lost.expect(4).says(&["0 pushed", "1 waiting"]).complains(&["cannot connect", "1 run waits for the next"]);
     server.sql("admin", "CREATE ROLE ann LOGIN");
-    push(&home, &server.url("ann")).expect(4).complains(&["schema 0", "needs 1", "docs/team.md"]);
+    push(&home, &server.url("ann")).expect(4).complains(&[
+        "schema 0",
+        &format!("needs {SCHEMA_VERSION}"),
+        "docs/team.md",
+    ]);
     push(&home, &server.url("owner")).expect(0);
     measure(&home, "two");
     push(&home, &server.url("ann")).expect(4).complains(&["permission denied", "grants plumb_writer"]);
@@ -250,4 +255,112 @@ fn certificates_are_checked() {
     let missing = url("localhost", "sslmode=verify-full&sslrootcert=/nonexistent");
     measure(&home, "two");
     push(&home, &missing).expect(4).complains(&["sslrootcert", "/nonexistent"]);
+}
+
+// Protects: old runs go with all their rows, only by the owner, only after a preview, and not those that are kept by a tag.
+#[test]
+fn old_runs_expire() {
+    let Some(server) = Postgres::start() else { return };
+    let home = Home::new();
+    for name in ["old", "kept", "old"] {
+        measure(&home, name);
+    }
+    home.plumb("compare sim:ssd sim:hdd --budget 2s --for random-read").ran();
+    push(&home, &server.url("owner")).expect(0).says(&["document"]);
+    server.sql("admin", "CREATE ROLE ann LOGIN; GRANT plumb_writer TO ann");
+    let measured = server.sql("admin", "SELECT count(*) FROM plumb.run");
+    let expire = |user: &str, options: &[&str]| {
+        let url = server.url(user);
+        home.with(["expire", "--from", &url, "--keep", "kept"].iter().chain(options))
+    };
+    expire("owner", &["--before", "2020-01-01", "--yes"]).expect(0).says(&["0 runs", "0 documents, deleted"]);
+    let tomorrow = (jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24)).to_string();
+    let old = (measured.parse::<u64>().unwrap() - 1).to_string();
+    expire("ann", &["--before", &tomorrow]).expect(0).says(&[&old, "would be deleted", "--yes"]);
+    expire("ann", &["--before", &tomorrow, "--yes"]).expect(4).complains(&["only the owner"]);
+    assert_eq!(server.sql("admin", "SELECT count(*) FROM plumb.run"), measured);
+    expire("owner", &["--before", &tomorrow, "--yes"]).expect(0).says(&[&format!("{old} runs of 1 hosts"), "deleted"]);
+    assert_eq!(server.sql("admin", "SELECT count(*), count(DISTINCT tag) FROM plumb.run_tag"), "1|1");
+    assert_eq!(server.sql("admin", "SELECT count(*), count(DISTINCT run_id) FROM plumb.run, plumb.value"), {
+        server.sql("admin", "SELECT count(*), 1 FROM plumb.value")
+    });
+    for table in ["document", "run_target", "phase"] {
+        let count = server.sql("admin", &format!("SELECT count(*) FROM plumb.{table}"));
+        assert_eq!(count, if table == "document" { "0" } else { "1" }, "{table}");
+    }
+    push(&home, &server.url("owner")).expect(0).says(&["nothing to push"]);
+}
+
+// Protects: the documented commands restore a team's results in another database.
+#[test]
+fn documented_commands_dump_and_restore() {
+    let Some(server) = Postgres::start() else { return };
+    let home = Home::new();
+    measure(&home, "one");
+    push(&home, &server.url("owner")).expect(0);
+    server.sql("admin", "CREATE ROLE plumb_owner LOGIN");
+    let page = include_str!("../../../../docs/team.md");
+    let section = page.split("## Dump and restore").nth(1).unwrap().split("\n## ").next().unwrap();
+    let commands: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    for command in commands {
+        let output = std::process::Command::new("sh")
+            .args(["-ec", command])
+            .current_dir(home.work())
+            .envs(server.environment())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let read = |url: &str| home.with(["export", "last", "--db", url]).expect(0).out;
+    assert_eq!(read(&server.url_of("restored")), read(&server.url("owner")));
+    measure(&home, "two");
+    home.with(["push", "--to", &server.url_of("restored")]).expect(0).says(&["1 pushed, 1 there already"]);
+}
+
+// Protects: tags, notes and retractions travel in both directions, and a retracted run is left out of comparisons everywhere.
+#[test]
+fn a_retraction_reaches_the_team() {
+    let Some(server) = Postgres::start() else { return };
+    let url = server.url("owner");
+    let (here, there) = (Home::new(), Home::new());
+    for name in ["a", "b", "a", "b"] {
+        measure(&here, name);
+    }
+    push(&here, &url).expect(0);
+    pull(&there, &url, &[]).expect(0).says(&["4 pulled"]);
+    for reason in ["", "two\nlines"] {
+        here.with(["retract", "last", "--reason", reason]).expect(2).complains(&["one line"]);
+    }
+    here.with(["retract", "last", "--reason", "a backup ran"]).expect(0).says(&["is retracted"]);
+    here.with(["annotate", "last~1", "--note", "new firmware"]).expect(0);
+    here.plumb("tag last~1 later").expect(0);
+    here.plumb("list").expect(0).says(&["retracted"]);
+    push(&here, &url).expect(0).says(&["0 pushed, 2 there already"]);
+    push(&here, &url).expect(0).says(&["nothing to push"]);
+    pull(&there, &url, &[]).expect(0).says(&["nothing to pull"]);
+    let at = |home: &Home, words: &[&str]| home.with(words).expect(0).out;
+    for words in [["list", "--json"], ["show", "last"], ["show", "last~1"], ["list", "--tag=later"]] {
+        let shared = at(&here, &[words[0], words[1], "--db", &url]);
+        assert_eq!(at(&here, &words), shared, "{words:?}");
+        if words[0] == "show" {
+            assert_eq!(at(&there, &words), shared, "{words:?}");
+        }
+    }
+    there.plumb("show last").expect(0).says(&["Retracted by", "a backup ran"]);
+    there.plumb("show last~1").expect(0).says(&["Note by", "new firmware"]);
+    for home in [&here, &there] {
+        let said = home.with(["compare", "--from-store", "a", "b", "--json"]).ran().json();
+        let left_out = said["left_out"].as_array().unwrap();
+        assert_eq!(left_out.len(), 1, "{said}");
+        assert!(left_out[0]["reason"].as_str().unwrap().contains("a backup ran"), "{said}");
+    }
+    there.with(["retract", "last", "--undo", "--reason", "another host"]).expect(0).says(&["counts again"]);
+    push(&there, &url).expect(0).says(&["there already"]);
+    pull(&here, &url, &[]).expect(0);
+    here.plumb("list --json").expect(0);
+    assert_eq!(
+        here.with(["compare", "--from-store", "a", "b", "--json"]).ran().json()["left_out"],
+        serde_json::json!([])
+    );
 }

@@ -108,6 +108,23 @@ impl Postgres {
         format!("postgres://{user}@/results?host={}&port={}", self.dir.path().display(), self.port)
     }
 
+    /// Returns `true` if the server takes connections.
+    pub fn answers(&self) -> bool {
+        self.psql("admin", "results", "SELECT 1").status.success()
+    }
+
+    /// Returns the address of another database of the server, for the administrator.
+    pub fn url_of(&self, database: &str) -> String {
+        self.url("admin").replace("/results?", &format!("/{database}?"))
+    }
+
+    /// Returns the environment in which PostgreSQL's programs reach the server as the administrator.
+    pub fn environment(&self) -> [(&'static str, String); 4] {
+        let path = format!("{}:{}", self.programs.display(), std::env::var("PATH").unwrap_or_default());
+        let host = self.dir.path().display().to_string();
+        [("PGHOST", host), ("PGPORT", self.port.clone()), ("PGUSER", "admin".to_owned()), ("PATH", path)]
+    }
+
     /// Returns the output of a statement in the database `results`.
     #[track_caller]
     pub fn sql(&self, user: &str, sql: &str) -> String {

@@ -6,7 +6,7 @@ use plumb_document::json::JsonError;
 use plumb_lab::protocol::DeviceRecord;
 use plumb_lab::vm::Accel;
 use plumb_result::{Conformance, RunResult};
-use plumb_store::{Store, StoreError, StudyPlotRow, StudyRunStatus};
+use plumb_store::{Filter, ResultStore, RunRow, StoreError, StudyPlotRow, StudyRunStatus};
 use std::collections::BTreeMap;
 
 /// One run of a study, in any state.
@@ -44,15 +44,26 @@ pub struct StudyEvidence {
     pub builds: Vec<BuildRecord>,
 }
 
+/// Returns the runs of a study that somebody retracted, with the reason.
+fn retracted(store: &dyn ResultStore, study: &str) -> Result<BTreeMap<String, String>, StoreError> {
+    let rows = store.list(&Filter { study: Some(study.to_owned()), ..Filter::default() })?;
+    let reason = |row: RunRow| {
+        let reason = row.retraction().map(|mark| format!("retracted by {}: {}", mark.author, mark.reason))?;
+        Some((row.id, reason))
+    };
+    Ok(rows.into_iter().filter_map(reason).collect())
+}
+
 impl StudyEvidence {
     /// Loads a study from the store. `id` must be complete.
-    pub fn load(store: &Store, id: &str) -> Result<StudyEvidence, StoreError> {
+    pub fn load(store: &dyn ResultStore, id: &str) -> Result<StudyEvidence, StoreError> {
         let FrozenStudy { id, plan } = FrozenStudy::open(store, id)?;
         let unreadable = |what: &'static str| {
-            let (path, id) = (store.path().to_owned(), id.clone());
+            let (path, id) = (store.location().to_owned(), id.clone());
             move |error: JsonError| StoreError::Unreadable { path, id, what, reason: error.to_string() }
         };
         let mut records = Vec::new();
+        let mut retracted = retracted(store, &id)?;
         for row in store.study_runs(&id)? {
             let devices = match &row.devices {
                 None => BTreeMap::new(),
@@ -60,9 +71,11 @@ impl StudyEvidence {
             };
             let result = row.run_id.as_deref().map(|run| store.get(run)).transpose()?;
             let conformance = row.conformance_id.as_deref().map(|id| store.conformance(id)).transpose()?;
+            let retraction = row.run_id.as_ref().and_then(|run| retracted.remove(run));
+            let is_left_out = retraction.is_some() && row.status == StudyRunStatus::Done;
             records.push(StudyRun {
-                status: row.status,
-                reason: row.reason,
+                status: if is_left_out { StudyRunStatus::Rejected } else { row.status },
+                reason: retraction.or(row.reason),
                 build: row.build,
                 seconds: row.seconds,
                 rejected_before: row.rejected_before,

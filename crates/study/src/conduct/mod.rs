@@ -28,7 +28,7 @@ use costs::PlotStage;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::protocol::HostWork;
 use plumb_stats::orders_in_complete_block;
-use plumb_store::{Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
+use plumb_store::{ResultStore, Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -71,10 +71,10 @@ impl FrozenStudy {
     }
 
     /// Loads a frozen plan. `id` must be complete.
-    pub fn open(store: &Store, id: &str) -> Result<FrozenStudy, StoreError> {
+    pub fn open(store: &dyn ResultStore, id: &str) -> Result<FrozenStudy, StoreError> {
         let stored = store.study(id)?;
         let plan = plumb_document::json::from_str(&stored.plan).map_err(|error| StoreError::Unreadable {
-            path: store.path().to_owned(),
+            path: store.location().to_owned(),
             id: id.to_owned(),
             what: "the plan",
             reason: error.to_string(),

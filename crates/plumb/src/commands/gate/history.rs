@@ -101,7 +101,7 @@ fn before(reference: &Reference, arguments: &GateArguments, common: &Common) -> 
         }
         Reference::Stored(text) | Reference::Place(text) => {
             let store = session::store_to_read(common)?;
-            (text.clone(), GateSource::Stored, results(&store, text).map_err(stopped)?)
+            (text.clone(), GateSource::Stored, results(&*store, text).map_err(stopped)?)
         }
     };
     if let Some(names) = &arguments.work {

@@ -62,7 +62,7 @@ pub(super) fn measure(bench: &Bench, every: Nanos, arguments: &NetArguments, com
 
 pub(super) fn stored(place: &Place, arguments: &NetArguments, common: &Common) -> Result<End, Stopped> {
     let Place { host, port, .. } = place;
-    let found = session::store_to_read(common)?.networks(host, *port)?;
+    let found = session::local_store_to_read(common)?.networks(host, *port)?;
     if found.is_empty() {
         return Err(Stopped::usage(format!(
             "no measurement of {host} port {port} is stored\nmeasure: plumb net {host}; list: plumb query \"SELECT DISTINCT host, port FROM network\""

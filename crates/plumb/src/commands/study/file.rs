@@ -3,7 +3,7 @@
 use clap::Args;
 use plumb_cli::exit::Stopped;
 use plumb_cli::hosts::HostsArguments;
-use plumb_store::Store;
+use plumb_store::ResultStore;
 use plumb_study::file::PlanOptions;
 use plumb_study::plan::Plan;
 use plumb_workload_text::native::Override;
@@ -64,7 +64,7 @@ impl StudyFile {
 }
 
 /// Returns the id of the study that a file or a word names.
-pub(in crate::commands) fn find(store: &Store, text: &str) -> Result<String, Stopped> {
+pub(in crate::commands) fn find(store: &dyn ResultStore, text: &str) -> Result<String, Stopped> {
     let path = Path::new(text);
     if path.is_file()
         && let Ok(absolute) = std::path::absolute(path)

@@ -8,7 +8,7 @@ use plumb_cli::output;
 use plumb_cli::session;
 use plumb_report::study::{Detail, page, page_markdown};
 use plumb_result::StudyReport;
-use plumb_store::Store;
+use plumb_store::ResultStore;
 use plumb_study::answer::{Question, StudyEvidence, answer, answer_question};
 
 #[derive(Debug, Args)]
@@ -44,8 +44,8 @@ impl ReportArguments {
 
 pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Result<End, Stopped> {
     let store = session::store_to_read(common)?;
-    let id = find(&store, &arguments.study)?;
-    let evidence = StudyEvidence::load(&store, &id)?;
+    let id = find(&*store, &arguments.study)?;
+    let evidence = StudyEvidence::load(&*store, &id)?;
     let report = match arguments.question() {
         None => answer(&evidence),
         Some(question) => answer_question(evidence, &question).map_err(Stopped::usage)?,
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &ReportArguments, common: &Common) -> Result<End, S
     Ok(end(&report))
 }
 
-pub(super) fn found(store: &Store, id: &str, common: &Common) -> Result<StudyReport, Stopped> {
+pub(super) fn found(store: &dyn ResultStore, id: &str, common: &Common) -> Result<StudyReport, Stopped> {
     let report = answer(&StudyEvidence::load(store, id)?);
     show(&report, common)?;
     Ok(report)

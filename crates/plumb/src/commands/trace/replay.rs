@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, S
     };
     let measured = measure(&mut bench, &request, &arguments.report, &mut live_output)?;
     let different = if arguments.strict { measured.replayed_differently() } else { 0 };
-    let end = measured.present(&[], &arguments.report, bench.results.store.as_ref(), common)?;
+    let end = measured.present(&[], &arguments.report, bench.results.stored(), common)?;
     if different > 0 && !matches!(end, End::Interrupted) {
         error_line!("error: {different} ops had another outcome than when they were recorded (--strict)");
         return Ok(End::AssertedFalse);

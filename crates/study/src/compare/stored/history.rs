@@ -10,17 +10,18 @@ use plumb_result::compare::{Difference, LeftOut, RunCheck};
 use plumb_result::{Finding, RunResult};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
-use plumb_store::{Store, StoreError};
+use plumb_store::{ResultStore, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the results of the runs that a text selects, the oldest first. Runs without a result do not count.
+/// Returns the results of the runs that a text selects, the oldest first. Runs without a result and retracted ones do not
+/// count.
 ///
 /// # Errors
 /// The selection is malformed, selects no run, or none with a result.
-pub fn results(store: &Store, selection: &str) -> Result<Vec<RunResult>, StoredError> {
+pub fn results(store: &dyn ResultStore, selection: &str) -> Result<Vec<RunResult>, StoredError> {
     let rows = super::select::select(store, selection)?;
     let mut found = Vec::new();
-    for row in &rows {
+    for row in rows.iter().filter(|row| row.retraction().is_none()) {
         match store.get(&row.id) {
             Ok(result) => found.push(result),
             Err(StoreError::NoResult { .. }) => {}
@@ -39,7 +40,7 @@ impl Selected {
         let at = result.started_at.parse::<Timestamp>().ok()?;
         let made = provisioning(&result.target, None).unwrap_or_default();
         let plot = format!("{} {made}", result.environment.hostname);
-        Some(Selected { side, at, plot, study: None, dialect: None, result })
+        Some(Selected { side, at, plot, study: None, dialect: None, retracted: None, result })
     }
 }
 

@@ -25,7 +25,7 @@ use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, Finding, Metric, Quantity, RunResult, RunVerdict};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::{Note, VerdictRule};
-use plumb_store::{RunRow, Store, StoreError};
+use plumb_store::{ResultStore, RunRow, StoreError};
 use plumb_trust::{Asked, ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
 use plumb_workload::Target;
 use plumb_workload_text::named::find;
@@ -96,13 +96,15 @@ pub(crate) struct Selected {
     /// Name of the study that it belongs to.
     study: Option<String>,
     dialect: Option<String>,
+    /// Why somebody retracted it.
+    retracted: Option<String>,
     pub(crate) result: RunResult,
 }
 
 impl Selected {
     /// Returns `true` if its numbers count, independent of its neighbours.
     pub(crate) fn counts(&self) -> bool {
-        self.result.verdict != RunVerdict::Reject && !self.result.partial
+        self.result.verdict != RunVerdict::Reject && !self.result.partial && self.retracted.is_none()
     }
 
     /// Returns `true` if its start time is known. For an imported run, perhaps only the time of its file is.
@@ -121,7 +123,7 @@ impl Selected {
 ///
 /// # Errors
 /// A selection is malformed or selects no run, a run is on both sides, no run has a metric, or the store fails.
-pub fn compare_stored(store: &Store, request: &StoredRequest<'_>) -> Result<Comparison, StoredError> {
+pub fn compare_stored(store: &dyn ResultStore, request: &StoredRequest<'_>) -> Result<Comparison, StoredError> {
     let rows = request.selections.map(|text| select::select(store, text));
     let [baseline, candidate] = rows;
     let rows = [baseline?, candidate?];
@@ -164,7 +166,7 @@ fn names(selections: [&str; 2]) -> [String; 2] {
 
 /// Loads the runs that have a result, and counts those that have none.
 fn load(
-    store: &Store,
+    store: &dyn ResultStore,
     side: Side,
     rows: &[RunRow],
     varying: Option<&Factor>,
@@ -186,7 +188,8 @@ fn load(
                 (format!("{} {made}", result.environment.hostname), None)
             }
         };
-        found.push(Selected { side, at, plot, study, dialect: row.dialect.clone(), result });
+        let retracted = row.retraction().map(|mark| format!("it was retracted by {}: {}", mark.author, mark.reason));
+        found.push(Selected { side, at, plot, study, dialect: row.dialect.clone(), retracted, result });
     }
     let without = rows.len() - found.len();
     Ok((found, without))
@@ -278,8 +281,9 @@ impl<'a> Gathered<'a> {
             .as_ref()
             .map(|name| DialectPrint { name: name.clone(), semantics: DialectPrint::FIRST_SEMANTICS });
         self.log.note_run(name, index, workload, &run.result, dialect);
-        if run.result.partial && run.result.verdict != RunVerdict::Reject {
-            let reason = "it ended early, so that its numbers are of a part of the work".to_owned();
+        let early = "it ended early, so that its numbers are of a part of the work";
+        let reason = run.retracted.clone().or_else(|| run.result.partial.then(|| early.to_owned()));
+        if let Some(reason) = reason.filter(|_| run.result.verdict != RunVerdict::Reject) {
             self.log.leave_out(index, name, &run.result, reason);
         }
     }
@@ -417,7 +421,7 @@ fn in_pairs(mut rows: Vec<LogRow>) -> Vec<LogRow> {
 }
 
 fn conclude(
-    store: &Store,
+    store: &dyn ResultStore,
     request: &StoredRequest<'_>,
     names: &[String; 2],
     rows: &[Vec<RunRow>; 2],

@@ -1,8 +1,8 @@
 //! Selects stored runs: by tag, work, path, id, study and levels, or by SQL.
 
 use crate::answer::{FactorLevels, QuestionError};
-use crate::placed::StudyPlaces;
-use plumb_store::{Filter, QueryCell, RunRow, Store, StoreError};
+use crate::placed::{PlacedRun, StudyPlaces};
+use plumb_store::{Filter, QueryCell, ResultStore, RunRow, StoreError};
 use std::collections::BTreeSet;
 
 /// The reason why a selection gives nothing to compare.
@@ -75,38 +75,48 @@ impl Condition<'_> {
 
 /// Returns the runs that a text selects, the oldest first. Each run meets all of its conditions, and one of
 /// several words without a key.
-pub(super) fn select(store: &Store, text: &str) -> Result<Vec<RunRow>, SelectionError> {
-    let mut all = store.list(&Filter::default())?;
-    all.reverse();
+pub(super) fn select(store: &dyn ResultStore, text: &str) -> Result<Vec<RunRow>, SelectionError> {
     if is_statement(text) {
-        return of_statement(store, text, all);
+        return of_statement(store, text);
     }
     let words: Vec<&str> = text.split_whitespace().flat_map(|word| words(word)).collect();
     let mut named: Option<BTreeSet<String>> = None;
     let mut study: Option<String> = None;
     let mut levels: Vec<&str> = Vec::new();
+    let mut kept: Option<Vec<RunRow>> = None;
     let mut known: Vec<String> = Vec::new();
-    let mut kept = all.clone();
     for word in &words {
         match Condition::of(word) {
-            Condition::Word(word) => named.get_or_insert_default().extend(of_word(store, word, &all)?),
+            Condition::Word(word) => named.get_or_insert_default().extend(of_word(store, word)?),
             Condition::Level(level) => levels.push(level),
             Condition::Key("study", name) => study = Some(store.find_study(name)?),
             Condition::Key("run", id) => named.get_or_insert_default().extend([store.find(id)?]),
             Condition::Key(key, value) => {
-                let has: fn(&RunRow) -> Vec<String> = match key {
-                    "tag" => |row| row.tags.clone(),
-                    "work" => |row| vec![row.workload.clone()],
-                    "path" => |row| row.paths.clone(),
-                    _ => return Err(SelectionError::Key { text: text.to_owned(), key: key.to_owned() }),
+                let key =
+                    Key::of(key).ok_or_else(|| SelectionError::Key { text: text.to_owned(), key: key.to_owned() })?;
+                let having = |row: &RunRow| key.values(row).iter().any(|one| one == value);
+                let before = kept.take();
+                let rows = match &before {
+                    Some(before) => before.iter().filter(|row| having(row)).cloned().collect(),
+                    None => store.list(&key.filter(value))?,
                 };
-                if kept.iter().flat_map(has).all(|one| one != value) {
-                    known = BTreeSet::from_iter(kept.iter().flat_map(has)).into_iter().collect();
+                if rows.is_empty() && known.is_empty() {
+                    let others = before.map_or_else(|| newest(store), Ok)?;
+                    known = BTreeSet::from_iter(others.iter().flat_map(|row| key.values(row))).into_iter().collect();
                 }
-                kept.retain(|row| has(row).iter().any(|one| one == value));
+                kept = Some(rows);
             }
         }
     }
+    let mut kept = match (kept, &named, &study) {
+        (Some(kept), _, _) => kept,
+        (None, Some(named), _) => {
+            store.list(&Filter { ids: Some(named.iter().cloned().collect()), ..Filter::default() })?
+        }
+        (None, None, Some(study)) => store.list(&Filter { study: Some(study.clone()), ..Filter::default() })?,
+        (None, None, None) => Vec::new(),
+    };
+    kept.reverse();
     if let Some(named) = named {
         kept.retain(|row| named.contains(&row.id));
     }
@@ -117,10 +127,52 @@ pub(super) fn select(store: &Store, text: &str) -> Result<Vec<RunRow>, Selection
         }
         (None, None) => {}
     }
-    if kept.is_empty() || words.is_empty() {
+    if kept.is_empty() {
         return Err(SelectionError::Nothing { text: text.to_owned(), known });
     }
     Ok(kept)
+}
+
+/// A property of runs that selects them.
+#[derive(Debug, Clone, Copy)]
+enum Key {
+    Tag,
+    Work,
+    Path,
+}
+
+impl Key {
+    fn of(name: &str) -> Option<Key> {
+        match name {
+            "tag" => Some(Key::Tag),
+            "work" => Some(Key::Work),
+            "path" => Some(Key::Path),
+            _ => None,
+        }
+    }
+
+    fn values(self, row: &RunRow) -> Vec<String> {
+        match self {
+            Key::Tag => row.tags.clone(),
+            Key::Work => vec![row.workload.clone()],
+            Key::Path => row.paths.clone(),
+        }
+    }
+
+    fn filter(self, value: &str) -> Filter {
+        let value = Some(value.to_owned());
+        match self {
+            Key::Tag => Filter { tag: value, ..Filter::default() },
+            Key::Work => Filter { workload: value, ..Filter::default() },
+            Key::Path => Filter { path: value, ..Filter::default() },
+        }
+    }
+}
+
+/// Returns the newest runs, whose tags, works and paths an error lists.
+fn newest(store: &dyn ResultStore) -> Result<Vec<RunRow>, StoreError> {
+    const RUNS: u32 = 10_000;
+    store.list(&Filter { limit: Some(RUNS), ..Filter::default() })
 }
 
 /// Splits ids and tags at commas; a level or a path may contain commas itself.
@@ -132,31 +184,38 @@ fn words(word: &str) -> Vec<&str> {
 }
 
 /// Returns runs with this tag, otherwise the run with this id.
-fn of_word(store: &Store, word: &str, all: &[RunRow]) -> Result<Vec<String>, SelectionError> {
-    let tagged: Vec<String> =
-        all.iter().filter(|row| row.tags.iter().any(|tag| tag == word)).map(|row| row.id.clone()).collect();
+fn of_word(store: &dyn ResultStore, word: &str) -> Result<Vec<String>, SelectionError> {
+    let tagged = store.list(&Filter { tag: Some(word.to_owned()), ..Filter::default() })?;
     if !tagged.is_empty() {
-        return Ok(tagged);
+        return Ok(tagged.into_iter().map(|row| row.id).collect());
     }
     match store.find(word) {
         Ok(id) => Ok(vec![id]),
         Err(StoreError::NotFound { .. }) => {
-            let known = BTreeSet::from_iter(all.iter().flat_map(|row| row.tags.iter().cloned())).into_iter().collect();
-            Err(SelectionError::Word { word: word.to_owned(), known })
+            let tags = newest(store)?.into_iter().flat_map(|row| row.tags);
+            Err(SelectionError::Word { word: word.to_owned(), known: BTreeSet::from_iter(tags).into_iter().collect() })
         }
         Err(error) => Err(error.into()),
     }
 }
 
-fn of_study(store: &Store, study: &str, levels: &[&str], rows: Vec<RunRow>) -> Result<Vec<RunRow>, SelectionError> {
+fn of_study(
+    store: &dyn ResultStore,
+    study: &str,
+    levels: &[&str],
+    rows: Vec<RunRow>,
+) -> Result<Vec<RunRow>, SelectionError> {
     let mut places = StudyPlaces::default();
     let plan = places.plan(store, study)?;
     let levels: Vec<FactorLevels> =
         levels.iter().map(|text| FactorLevels::of_text(plan, "selection", text)).collect::<Result<_, _>>()?;
+    let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
+    let mut known = store.study_places(&ids)?;
     let mut kept = Vec::new();
     for row in rows {
-        let place = places.of(store, &row.id)?.filter(|place| place.study == study);
-        let holds = |place: &crate::placed::PlacedRun| {
+        let Some(place) = known.remove(&row.id).filter(|place| place.study == study) else { continue };
+        let place = places.placed(store, place)?;
+        let holds = |place: &PlacedRun| {
             levels.iter().all(|one| place.levels.get(&one.factor).is_some_and(|level| one.levels.contains(level)))
         };
         if place.is_some_and(|place| holds(&place)) {
@@ -166,17 +225,24 @@ fn of_study(store: &Store, study: &str, levels: &[&str], rows: Vec<RunRow>) -> R
     Ok(kept)
 }
 
-fn of_statement(store: &Store, text: &str, all: Vec<RunRow>) -> Result<Vec<RunRow>, SelectionError> {
+fn of_statement(store: &dyn ResultStore, text: &str) -> Result<Vec<RunRow>, SelectionError> {
     let query_error = |found: String| SelectionError::Query { text: text.to_owned(), found };
     let mut ids: BTreeSet<String> = BTreeSet::new();
     for row in store.query(text)?.rows {
         match row.into_iter().next() {
-            Some(QueryCell::Text(id)) if all.iter().any(|row| row.id == id) => drop(ids.insert(id)),
-            Some(QueryCell::Text(other)) => return Err(query_error(format!("`{other}`"))),
+            Some(QueryCell::Text(id)) => drop(ids.insert(id)),
             Some(QueryCell::Null) => return Err(query_error("an empty cell".to_owned())),
             _ => return Err(query_error("a number".to_owned())),
         }
     }
-    let kept: Vec<RunRow> = all.into_iter().filter(|row| ids.contains(&row.id)).collect();
+    let is_id = |id: &&String| uuid::Uuid::try_parse(id).is_ok();
+    if let Some(other) = ids.iter().find(|id| !is_id(id)) {
+        return Err(query_error(format!("`{other}`")));
+    }
+    let mut kept = store.list(&Filter { ids: Some(ids.iter().cloned().collect()), ..Filter::default() })?;
+    kept.reverse();
+    if let Some(other) = ids.iter().find(|id| kept.iter().all(|row| row.id != **id)) {
+        return Err(query_error(format!("`{other}`")));
+    }
     if kept.is_empty() { Err(SelectionError::Nothing { text: text.to_owned(), known: Vec::new() }) } else { Ok(kept) }
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::conduct::fake::{answer as ran, normal, plan};
 use crate::conduct::{FrozenStudy, StudyOrigin};
 use plumb_result::{ContrastVerdict, Level};
-use plumb_store::{StudyRunEnd, StudyRunStatus, TagChange};
+use plumb_store::{Store, StudyRunEnd, StudyRunStatus, TagChange};
 
 /// Stores a run of a side at a position in time, with this speed.
 fn store_run(store: &mut Store, at: usize, tag: &str, speed: f64, change: impl FnOnce(&mut RunResult)) {

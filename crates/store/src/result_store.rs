@@ -1,0 +1,427 @@
+//! The read side of a database of results: one interface, two databases.
+
+use crate::document::{DocumentKind, repeated_of_text};
+use crate::export::tidy;
+use crate::series::{SeriesColumn, decode_latencies, decode_times, decode_values, restore};
+use crate::write::rfc3339;
+use crate::{
+    CANDIDATES_MAX, FactDifference, Filter, FurtherColumns, PhaseIntervals, QueryLimits, QueryTable, RunRow,
+    StoreError, StoredFloors, StoredStudy, StudyPlace, StudyPlotRow, StudyRow, StudyRunRow, canonical, diff,
+};
+use plumb_document::json;
+use plumb_result::repeat::Repeated;
+use plumb_result::tidy::TidyTable;
+use plumb_result::{Comparison, Conformance, Lane, LaneMeasure, LatencyMap, Metric, NoiseFloor, RunResult, Sweep};
+use plumb_workload::{OpKind, former};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::Path;
+
+/// What every command that only reads needs of a database of results. [`crate::Store`] implements it for a local file, and
+/// `SharedStore` of `plumb-postgres` for a database of a team.
+///
+/// The methods without a body are the queries of a database. Those with one follow from them, so that both databases answer
+/// alike. Ids are whole unless a method says otherwise.
+///
+/// An implementation may move to another thread, but not be shared by several: open one for each. The calls block, and those
+/// of `SharedStore` must not come from a thread that runs async tasks (use `tokio::task::spawn_blocking`).
+pub trait ResultStore: Send {
+    /// Returns the path of the file, or host, port and database, for messages.
+    fn location(&self) -> &Path;
+
+    /// Returns the runs that match a filter, newest first.
+    fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, StoreError>;
+
+    /// Returns the run with this id, else those whose id begins or ends with the text, in lower case: the newest, at most
+    /// [`CANDIDATES_MAX`]. The text is not empty.
+    fn matching_runs(&self, text: &str) -> Result<Vec<String>, StoreError>;
+
+    /// Returns the run with a result that has this many newer ones.
+    fn nth_newest_run(&self, newer: u32) -> Result<Option<String>, StoreError>;
+
+    /// Returns the result of a run as text.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NoResult`] or [`StoreError::NotFound`] if there is none.
+    fn result_text(&self, run: &str) -> Result<String, StoreError>;
+
+    /// Returns what each phase of a run measured over time, encoded as `docs/store.md` describes.
+    fn phase_blobs(&self, run: &str) -> Result<Vec<PhaseBlobs>, StoreError>;
+
+    /// Returns the numbers of runs, in any order, without runs that do not exist.
+    fn run_numbers(&self, runs: &[String]) -> Result<Vec<RunNumbers>, StoreError>;
+
+    /// Returns the metrics that the database knows, in the order of the vocabulary.
+    fn metrics(&self) -> Result<Vec<MetricRow>, StoreError>;
+
+    /// Returns the values of a metric in the runs that match a filter, the oldest first; the newest runs within the limit.
+    fn history(&self, filter: &Filter, metric: &str) -> Result<Vec<HistoryPoint>, StoreError>;
+
+    /// Returns a document as text.
+    fn document_text(&self, kind: DocumentKind, id: &str) -> Result<Option<String>, StoreError>;
+
+    /// Returns the documents whose tag is the text, or whose id begins or ends with it; at most two.
+    fn matching_documents(&self, kind: DocumentKind, text: &str) -> Result<Vec<String>, StoreError>;
+
+    /// Returns the newest document, or the newest one about a run.
+    fn newest_document(&self, kind: DocumentKind, run: Option<&str>) -> Result<Option<String>, StoreError>;
+
+    /// Returns the noise floors of a place and a work, addressed by its hash, the newest first.
+    fn floor_rows(&self, place: &str, work_hash: &str) -> Result<Vec<FloorRow>, StoreError>;
+
+    /// Returns all studies, newest first.
+    fn studies(&self) -> Result<Vec<StudyRow>, StoreError>;
+
+    /// Returns a study.
+    fn study(&self, id: &str) -> Result<StoredStudy, StoreError>;
+
+    /// Returns the runs of a study, in the plan's order.
+    fn study_runs(&self, id: &str) -> Result<Vec<StudyRunRow>, StoreError>;
+
+    /// Returns the plots of a study, in the plan's order.
+    fn study_plots(&self, id: &str) -> Result<Vec<StudyPlotRow>, StoreError>;
+
+    /// Returns the study and position of each run that belongs to a study, even if it was rejected and repeated.
+    fn study_places(&self, runs: &[String]) -> Result<BTreeMap<String, StudyPlace>, StoreError>;
+
+    /// Runs one statement that only reads.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::WouldWrite`] for a statement that changes anything, [`StoreError::Query`] for invalid SQL or more
+    /// than one statement, and [`StoreError::QueryTime`] or [`StoreError::QuerySize`] if a limit is exceeded.
+    fn query_within(&self, sql: &str, limits: &QueryLimits) -> Result<QueryTable, StoreError>;
+
+    /// Returns the tables and views, with their definitions or columns.
+    fn tables(&self) -> Result<QueryTable, StoreError>;
+
+    /// Runs one statement that only reads, within the default limits.
+    ///
+    /// # Errors
+    /// Returns the errors of [`ResultStore::query_within`].
+    fn query(&self, sql: &str) -> Result<QueryTable, StoreError> {
+        self.query_within(sql, &QueryLimits::default())
+    }
+
+    /// Returns the id of the run that `text` selects. `last` is the newest run with a result and `last~1` the one
+    /// before it; any other text is a whole id, or the beginning or end of one. (A UUIDv7 begins with its time, so
+    /// the ends of two ids differ sooner.)
+    fn find(&self, text: &str) -> Result<String, StoreError> {
+        let none = || not_found(self, text);
+        if let Some(newer) = before_last(text) {
+            return self.nth_newest_run(newer)?.ok_or_else(none);
+        }
+        let mut candidates = if text.is_empty() { Vec::new() } else { self.matching_runs(text)? };
+        match candidates.len() {
+            0 => Err(none()),
+            1 => Ok(candidates.remove(0)),
+            _ => Err(StoreError::Ambiguous { text: text.to_owned(), candidates }),
+        }
+    }
+
+    /// Returns the result of a run. `run` is as in [`ResultStore::find`].
+    fn get(&self, run: &str) -> Result<RunResult, StoreError> {
+        let run = self.find(run)?;
+        let text = self.result_text(&run)?;
+        former::read_json(&text).map_err(|error| unreadable(self, &run, "the result", error))
+    }
+
+    /// Returns the facts in which two runs differ, sorted: environment, targets, workload, verdict, and measurements.
+    /// `left` and `right` are as in [`ResultStore::find`].
+    fn diff(&self, left: &str, right: &str) -> Result<Vec<FactDifference>, StoreError> {
+        diff::of_results(&self.get(left)?, &self.get(right)?)
+    }
+
+    /// Returns the results of runs as a JSON array of `plumb.result/1`, each exactly as it was stored. Ids are as in
+    /// [`ResultStore::find`]. Returns an error if a run has no result.
+    fn export_json(&self, runs: &[String]) -> Result<String, StoreError> {
+        let texts =
+            runs.iter().map(|run| self.result_text(&self.find(run)?)).collect::<Result<Vec<String>, StoreError>>()?;
+        Ok(if texts.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", texts.join(",\n")) })
+    }
+
+    /// Returns the numbers of runs as a tidy table: one row per number, with additional columns after the standard
+    /// ones. A run without numbers has one row without a metric, to distinguish it from a run that does not exist.
+    /// Ids are as in [`ResultStore::find`].
+    fn tidy(&self, runs: &[String], further: &FurtherColumns) -> Result<TidyTable, StoreError> {
+        tidy(self, runs, further)
+    }
+
+    /// Returns the intervals of each phase of a run, even without a result. `run` is as in [`ResultStore::find`].
+    fn intervals(&self, run: &str) -> Result<Vec<PhaseIntervals>, StoreError> {
+        let run = self.find(run)?;
+        let decode =
+            |blobs: &PhaseBlobs| decode_phase(blobs).map_err(|error| unreadable(self, &run, "a series", error));
+        self.phase_blobs(&run)?.iter().map(decode).collect()
+    }
+
+    /// Returns the id of the comparison that `text` selects: a whole id, or the beginning or end of one. `None`
+    /// if none or several match.
+    fn find_comparison(&self, text: &str) -> Result<Option<String>, StoreError> {
+        only_document(self, DocumentKind::Comparison, text)
+    }
+
+    /// Returns the newest comparison that contains a run.
+    fn comparison_of(&self, run: &str) -> Result<Option<String>, StoreError> {
+        self.newest_document(DocumentKind::Comparison, Some(run))
+    }
+
+    /// Returns a stored comparison.
+    fn comparison(&self, id: &str) -> Result<Comparison, StoreError> {
+        let text = document(self, DocumentKind::Comparison, id)?;
+        json::from_str(&text).map_err(|error| unreadable(self, id, "the comparison", error))
+    }
+
+    /// Returns the id of the sweep that `text` selects: its tag, a whole id, or the beginning or end of one. `None`
+    /// if none or several match.
+    fn find_sweep(&self, text: &str) -> Result<Option<String>, StoreError> {
+        only_document(self, DocumentKind::Sweep, text)
+    }
+
+    /// Returns the newest sweep that contains a run.
+    fn sweep_of(&self, run: &str) -> Result<Option<String>, StoreError> {
+        self.newest_document(DocumentKind::Sweep, Some(run))
+    }
+
+    /// Returns a stored sweep.
+    fn sweep(&self, id: &str) -> Result<Sweep, StoreError> {
+        let text = document(self, DocumentKind::Sweep, id)?;
+        json::from_str(&text).map_err(|error| unreadable(self, id, "the sweep", error))
+    }
+
+    /// Returns the id of the rounds or ladder that `text` selects: its tag, a whole id, or the beginning or end of
+    /// one. `None` if none or several match.
+    fn find_repeated(&self, text: &str) -> Result<Option<String>, StoreError> {
+        only_document(self, DocumentKind::Repeat, text)
+    }
+
+    /// Returns the newest rounds or ladder that contain a run.
+    fn repeated_of(&self, run: &str) -> Result<Option<String>, StoreError> {
+        self.newest_document(DocumentKind::Repeat, Some(run))
+    }
+
+    /// Returns stored rounds or a stored ladder.
+    fn repeated(&self, id: &str) -> Result<Repeated, StoreError> {
+        let text = document(self, DocumentKind::Repeat, id)?;
+        repeated_of_text(&text).map_err(|error| unreadable(self, id, "the repeated runs", error))
+    }
+
+    /// Returns the conformance report that `text` selects: `last`, a whole id, or the beginning or end of one.
+    fn conformance(&self, text: &str) -> Result<Conformance, StoreError> {
+        let id = match text {
+            "last" => self.newest_document(DocumentKind::Conformance, None)?,
+            _ => only_document(self, DocumentKind::Conformance, text)?,
+        };
+        let id = id.ok_or_else(|| not_found(self, text))?;
+        let text = document(self, DocumentKind::Conformance, &id)?;
+        json::from_str(&text).map_err(|error| unreadable(self, &id, "the conformance report", error))
+    }
+
+    /// Returns the newest noise floor of a workload at a place. `print` is the workload without seed, place and
+    /// length of phases. The caller judges whether it still holds for the current machine and storage.
+    fn noise_floors(&self, place: &str, print: &Value) -> Result<Option<StoredFloors>, StoreError> {
+        let work_hash = canonical::address(&canonical::text(print));
+        newest_floors(self, &self.floor_rows(place, &work_hash)?)
+    }
+
+    /// Returns the id of the study that `text` selects: `last`, or `last~1` for the one before it; a whole id, or the
+    /// beginning or end of one; or the name or file of a study, of which the newest is selected.
+    fn find_study(&self, text: &str) -> Result<String, StoreError> {
+        let studies = self.studies()?;
+        let lower = text.to_lowercase();
+        let mut matching: Vec<&StudyRow> = match before_last(text) {
+            _ if text.is_empty() => Vec::new(),
+            Some(before) => studies.iter().skip(before as usize).take(1).collect(),
+            None => studies.iter().filter(|study| study.id.starts_with(&lower) || study.id.ends_with(&lower)).collect(),
+        };
+        if matching.is_empty() {
+            matching = studies.iter().filter(|study| study.name == text || study.file == text).take(1).collect();
+        }
+        match matching.as_slice() {
+            [] => Err(StoreError::NoStudy { path: self.location().to_owned(), text: text.to_owned() }),
+            [only] => Ok(only.id.clone()),
+            many => Err(StoreError::Ambiguous {
+                text: text.to_owned(),
+                candidates: many.iter().take(CANDIDATES_MAX).map(|study| study.id.clone()).collect(),
+            }),
+        }
+    }
+
+    /// Returns the study and position that a stored run belongs to; `None` if it belongs to no study.
+    fn study_place(&self, run: &str) -> Result<Option<StudyPlace>, StoreError> {
+        Ok(self.study_places(&[run.to_owned()])?.into_values().next())
+    }
+}
+
+/// What a phase measured over time, encoded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PhaseBlobs {
+    pub name: String,
+    /// Times of the intervals.
+    pub intervals: Option<Vec<u8>>,
+    pub series: Vec<SeriesBlob>,
+    pub lanes: Vec<LaneBlob>,
+    pub latency_maps: Vec<LatencyMapBlob>,
+}
+
+/// A metric over the intervals of a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeriesBlob {
+    pub metric: String,
+    pub data: Vec<u8>,
+}
+
+/// The activity of a device over the intervals of a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaneBlob {
+    pub device: String,
+    pub measure: String,
+    pub data: Vec<u8>,
+}
+
+/// The latencies of one kind of op over time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LatencyMapBlob {
+    pub op: String,
+    pub data: Vec<u8>,
+}
+
+/// A run with its numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunNumbers {
+    pub id: String,
+    /// Unix nanoseconds.
+    pub started_ns: i64,
+    pub workload: String,
+    pub status: String,
+    pub verdict: Option<String>,
+    /// Sorted.
+    pub tags: Vec<String>,
+    /// Names of the phases by number, from 1.
+    pub phases: BTreeMap<i64, String>,
+    pub values: Vec<NumberRow>,
+}
+
+/// One number of a run; of the whole run if the phase is 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NumberRow {
+    pub phase: i64,
+    pub metric: String,
+    pub value: Option<f64>,
+    /// Name of the tier that answered.
+    pub tier: Option<String>,
+    pub device_share: Option<f64>,
+}
+
+/// A metric of the vocabulary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricRow {
+    pub name: String,
+    pub unit: String,
+    /// `higher`, `lower` or `none`.
+    pub better: String,
+}
+
+/// A value of a metric in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoryPoint {
+    pub run: String,
+    /// Unix nanoseconds.
+    pub started_ns: i64,
+    /// Name of the phase; empty for the whole run.
+    pub phase: String,
+    pub value: f64,
+    pub tier: Option<String>,
+    pub verdict: Option<String>,
+}
+
+/// A noise floor of one number, with the conditions that it was measured under, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FloorRow {
+    /// Id of the noise floor that it is a part of.
+    pub noise: String,
+    /// Unix nanoseconds.
+    pub measured_ns: i64,
+    pub environment: String,
+    /// The targets of each workload.
+    pub targets: String,
+    pub workload: String,
+    pub body: String,
+}
+
+fn not_found<S: ResultStore + ?Sized>(store: &S, text: &str) -> StoreError {
+    StoreError::NotFound { path: store.location().to_owned(), text: text.to_owned() }
+}
+
+fn unreadable<S: ResultStore + ?Sized>(store: &S, id: &str, what: &'static str, error: impl Display) -> StoreError {
+    StoreError::Unreadable { path: store.location().to_owned(), id: id.to_owned(), what, reason: error.to_string() }
+}
+
+fn document<S: ResultStore + ?Sized>(store: &S, kind: DocumentKind, id: &str) -> Result<String, StoreError> {
+    store.document_text(kind, id)?.ok_or_else(|| not_found(store, id))
+}
+
+/// Returns the document that a text selects; `None` if it selects none or several.
+fn only_document<S: ResultStore + ?Sized>(
+    store: &S,
+    kind: DocumentKind,
+    text: &str,
+) -> Result<Option<String>, StoreError> {
+    let mut found = if text.is_empty() { Vec::new() } else { store.matching_documents(kind, text)? };
+    Ok(if found.len() == 1 { found.pop() } else { None })
+}
+
+/// Parses `last` and `last~N` to the number of runs before the newest one; `None` for other text.
+pub(crate) fn before_last(text: &str) -> Option<u32> {
+    match text.strip_prefix("last")? {
+        "" => Some(0),
+        "~" => Some(1),
+        count => count
+            .strip_prefix('~')
+            .filter(|count| count.starts_with(|digit: char| digit.is_ascii_digit()))?
+            .parse()
+            .ok(),
+    }
+}
+
+fn decode_phase(blobs: &PhaseBlobs) -> Result<PhaseIntervals, String> {
+    let text = |error: &dyn Display| error.to_string();
+    let mut intervals = match &blobs.intervals {
+        Some(blob) => decode_times(blob).map_err(|error| text(&error))?,
+        None => Vec::new(),
+    };
+    for SeriesBlob { metric, data } in &blobs.series {
+        let metric: Metric = metric.parse().map_err(|error| text(&error))?;
+        let values = decode_values(data).map_err(|error| text(&error))?;
+        restore(&mut intervals, &SeriesColumn { metric, values }).map_err(|error| text(&error))?;
+    }
+    let mut lanes = Vec::new();
+    for LaneBlob { device, measure, data } in &blobs.lanes {
+        let measure: LaneMeasure = measure.parse().map_err(|error| text(&error))?;
+        let values = decode_values(data).map_err(|error| text(&error))?;
+        lanes.push(Lane { of: device.clone(), measure, values });
+    }
+    let mut latency_map = LatencyMap::default();
+    for LatencyMapBlob { op, data } in &blobs.latency_maps {
+        let kind = OpKind::ALL.iter().find(|kind| kind.name() == op);
+        let kind = kind.ok_or_else(|| format!("unknown kind of op `{op}`"))?;
+        decode_latencies(data, *kind, &mut latency_map).map_err(|error| text(&error))?;
+    }
+    Ok(PhaseIntervals { name: blobs.name.clone(), intervals, lanes, latency_map })
+}
+
+/// Joins the rows of the newest noise floor.
+fn newest_floors<S: ResultStore + ?Sized>(store: &S, rows: &[FloorRow]) -> Result<Option<StoredFloors>, StoreError> {
+    let Some(newest) = rows.first() else { return Ok(None) };
+    let damaged = |error: json::JsonError| unreadable(store, &newest.noise, "a noise floor", error);
+    let of_newest = rows.iter().take_while(|row| row.noise == newest.noise);
+    let floors: Vec<NoiseFloor> =
+        of_newest.map(|row| json::from_str(&row.body)).collect::<Result<_, _>>().map_err(damaged)?;
+    let mut targets: BTreeMap<String, crate::Targets> = json::from_str(&newest.targets).map_err(damaged)?;
+    Ok(Some(StoredFloors {
+        measured_at: rfc3339(newest.measured_ns),
+        environment: json::from_str(&newest.environment).map_err(damaged)?,
+        targets: targets.remove(&newest.workload).unwrap_or_default(),
+        floors,
+    }))
+}
