@@ -22,6 +22,7 @@ mod ring;
 mod rounds;
 mod scaling;
 mod start;
+mod team;
 mod trees;
 
 pub(crate) use classic::classic;
@@ -33,4 +34,5 @@ pub(crate) use flows::flows;
 pub(crate) use options::Options;
 pub(crate) use scaling::scaling;
 pub(crate) use start::start;
+pub(crate) use team::team;
 pub(crate) use trees::trees;

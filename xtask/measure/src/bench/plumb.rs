@@ -27,6 +27,13 @@ impl Plumb {
         command
     }
 
+    /// Returns the command with a store of its own below this directory.
+    pub(super) fn in_home(&self, home: &Path) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.current_dir(home).env("XDG_DATA_HOME", home.join("data")).env_remove("PLUMB_DB");
+        command
+    }
+
     /// Returns the command that runs a workload file, with test data below `at`.
     pub(super) fn command(&self, workload: &Path, at: &Path) -> Command {
         let mut command = Command::new(&self.binary);
