@@ -5,7 +5,7 @@
 }:
 
 rustPlatform.buildRustPackage {
-  pname = "plumb";
+  pname = "plumb-storage";
   version = "0.1.0";
 
   src = lib.cleanSource ../..;

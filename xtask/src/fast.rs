@@ -110,6 +110,7 @@ const SLOW: &[Slow] = &[
         ],
         reason: "real tools next to ours, and waits for a locked database",
     },
+    Slow { program: CLI, names: &["python::the_"], reason: "several Pythons, a type checker and a notebook" },
     Slow { program: ENGINE, names: &["source::fio::tests::fio::"], reason: "the ops of a real fio" },
     Slow {
         program: DOOR,

@@ -8,6 +8,7 @@ pub mod fast;
 pub mod kernels;
 pub mod packages;
 pub mod panics;
+pub mod python;
 pub mod rebuild_share;
 pub mod suites;
 pub mod tools;

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use xtask::suites::{self, Tier};
 use xtask::tools::{cargo, run, target_directory, workspace};
-use xtask::{bpf, dist, fast, kernels, packages, panics, rebuild_share};
+use xtask::{bpf, dist, fast, kernels, packages, panics, python, rebuild_share};
 
 const USAGE: &str = "\
 cargo xtask check CRATE [FILTER…]
@@ -57,7 +57,8 @@ cargo xtask traps          make set-ups that mislead a benchmark on this machine
                            --work DIR [target/traps]
 cargo xtask rebuild-share  print, for each crate, its lines and the share of all lines that cargo compiles again
                            after a change in it
-cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types
+cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types, and the dataclasses of the Python
+                           package from the schemas
 cargo xtask bpf            compile the kernel's programs of `plumb trace record` (crates/trace/bpf) with Debian's clang;
                            --check compares the result with the objects there instead, byte by byte";
 
@@ -112,8 +113,13 @@ fn test(arguments: &[&str]) -> Result<()> {
     }
     if installs {
         packages::provide()?;
+        // Tests that need it are skipped without it, and fail under CI.
+        if let Err(error) = python::provide() {
+            eprintln!("not installed: the packages for tests of the Python package: {error:#}");
+        }
     } else {
         packages::report();
+        python::report();
     }
     if tier == Tier::Lab {
         if installs {

@@ -217,7 +217,9 @@ pub(crate) fn write() -> Result<()> {
         let path = directory().join(format!("{name}.json"));
         std::fs::write(&path, text_of(&schema)?).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    Ok(())
+    // The dataclasses of the Python package follow.
+    let generator = xtask::tools::workspace().join("packaging/wheel/generate.py");
+    xtask::tools::run(std::process::Command::new("python3").arg(generator))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::clean_root::{CleanRoot, difference};
 use super::machine::Machine;
-use super::{OLDEST_GLIBC, compile::program};
+use super::{OLDEST_GLIBC, PACKAGE, compile::program};
 use super::{directory, glibc, image, recipes, sums, tarball, tools, version};
 use crate::panics;
 use crate::tools::run;
@@ -47,8 +47,8 @@ fn file(dir: &Path, parts: [&str; 2]) -> Result<PathBuf> {
 
 /// Installs the package in a clean Debian, measures there, removes it, and compares the files before and after.
 fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
-    let package = file(dir, ["plumb_", &format!("{}.deb", machine.debian())])?;
-    let debug = file(dir, ["plumb-dbgsym_", &format!("{}.deb", machine.debian())])?;
+    let package = file(dir, [&format!("{PACKAGE}_"), &format!("{}.deb", machine.debian())])?;
+    let debug = file(dir, [&format!("{PACKAGE}-dbgsym_"), &format!("{}.deb", machine.debian())])?;
     let mut root = CleanRoot::unpack(machine, suite)?;
     let before = root.listing()?;
     std::fs::copy(&package, root.path().join("plumb.deb"))?;
@@ -72,7 +72,7 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     root.succeed(&["dpkg", "--install", "/debug.deb"])?;
     has_debug_information(root.path())?;
     std::fs::remove_file(root.path().join("debug.deb"))?;
-    root.succeed(&["dpkg", "--purge", "plumb-dbgsym", "plumb"])?;
+    root.succeed(&["dpkg", "--purge", "plumb-storage-dbgsym", PACKAGE])?;
     std::fs::remove_file(root.path().join("plumb.deb"))?;
     // Plumb keeps a registry of its test directories in the user's data directory: that belongs to the user, not to the
     // package.
@@ -100,8 +100,8 @@ fn has_debug_information(root: &Path) -> Result<()> {
 
 /// Unpacks the package with rpm, runs it, removes it.
 fn rpm(machine: Machine, dir: &Path) -> Result<()> {
-    let package = file(dir, [&format!("plumb-{}", version()), &format!("{}.rpm", machine.name())])?;
-    file(dir, ["plumb-debuginfo", &format!("{}.rpm", machine.name())])?;
+    let package = file(dir, [&format!("{PACKAGE}-{}", version()), &format!("{}.rpm", machine.name())])?;
+    file(dir, [&format!("{PACKAGE}-debuginfo"), &format!("{}.rpm", machine.name())])?;
     let root = tempfile::tempdir()?;
     let rpm = |words: &[&str]| {
         let mut rpm = Command::new("rpm");
@@ -114,7 +114,7 @@ fn rpm(machine: Machine, dir: &Path) -> Result<()> {
     // This root contains nothing else, not even its dependencies.
     run(rpm(&["--install", "--nodeps"]).arg(&package))?;
     measures(machine, &root.path().join("usr/bin/plumb"), &[])?;
-    run(&mut rpm(&["--erase", "--nodeps", "plumb"]))?;
+    run(&mut rpm(&["--erase", "--nodeps", PACKAGE]))?;
     let _ = std::fs::remove_dir_all(root.path().join("db"));
     let left = Command::new("find").arg(root.path()).args(["-name", "*plumb*"]).output()?;
     ensure!(left.stdout.is_empty(), "after the removal: {}", String::from_utf8_lossy(&left.stdout));
@@ -137,9 +137,23 @@ fn wheel(machine: Machine, dir: &Path) -> Result<()> {
     let installed = place.path().join("bin/plumb");
     measures(machine, &installed, &[])?;
     panics::check(&installed)?;
-    run(&mut pip(&["uninstall", "--yes", "plumb"]))?;
-    ensure!(!installed.exists(), "{} is left", installed.display());
-    println!("wheel: installed, run, removed, nothing left");
+    python_package(&place.path().join("bin/python"), &installed)?;
+    run(&mut pip(&["uninstall", "--yes", PACKAGE]))?;
+    let left = Command::new("find").arg(place.path()).args(["-iname", "*plumb*"]).output()?;
+    ensure!(left.stdout.is_empty(), "after the removal: {}", String::from_utf8_lossy(&left.stdout));
+    println!("wheel: installed, run, called from Python, removed, nothing left");
+    Ok(())
+}
+
+/// Checks that the installed Python package calls the program installed with it.
+fn python_package(python: &Path, program: &Path) -> Result<()> {
+    let code = "import plumb_storage as ps\n\
+                result = ps.run('random-read', at='sim:ssd', time='100ms', store=False, check=False)\n\
+                print(ps.program(), ps.version(), result.schema)";
+    let output = Command::new(python).args(["-c", code]).env_remove("PLUMB").output().context("python")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let expected = format!("{} {} plumb.result/1\n", program.display(), version());
+    ensure!(said == expected, "plumb_storage: {said}{}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
 
@@ -204,14 +218,14 @@ fn measures(machine: Machine, path: &Path, emulator: &[&str]) -> Result<()> {
 
 /// Checks programs for another machine, emulated on that machine's Debian.
 fn foreign(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
-    let package = file(dir, ["plumb_", &format!("{}.deb", machine.debian())])?;
+    let package = file(dir, [&format!("{PACKAGE}_"), &format!("{}.deb", machine.debian())])?;
     let root = CleanRoot::unpack(machine, suite)?;
     run(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(root.path()))?;
     let installed = root.path().join("usr/bin/plumb");
     let oldest = glibc::oldest(&std::fs::read(&installed)?)?;
     ensure!(oldest <= OLDEST_GLIBC, "{}: glibc {oldest}", package.display());
     measures(machine, &installed, &["-L", &root.path().to_string_lossy()])?;
-    file(dir, [&format!("plumb-{}", version()), &format!("{}.rpm", machine.name())])?;
+    file(dir, [&format!("{PACKAGE}-{}", version()), &format!("{}.rpm", machine.name())])?;
     licences(&file(dir, [machine.name(), ".whl"])?)?;
     println!("deb of {}: its program measures on {}'s glibc, emulated", machine.name(), suite);
     Ok(())

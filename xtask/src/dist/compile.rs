@@ -2,7 +2,7 @@
 
 use super::debug::{self, Split};
 use super::machine::Machine;
-use super::{OLDEST_GLIBC, tools, work_directory};
+use super::{OLDEST_GLIBC, PACKAGE, tools, work_directory};
 use crate::tools::{cargo, run, target_directory, workspace};
 use anyhow::{Context, Result, bail};
 use std::os::unix::fs::PermissionsExt;
@@ -70,7 +70,7 @@ fn put_into_wheel(wheels: &Path, program: &Path, out: &Path) -> Result<()> {
     let unpacked = wheels.join("unpacked");
     run(python(&["unpack", "--dest"]).arg(&unpacked).arg(only(wheels)?))?;
     let tree = only(&unpacked)?;
-    let data = tree.join(format!("plumb-{}.data/scripts", super::version()));
+    let data = tree.join(format!("{}-{}.data/scripts", PACKAGE.replace('-', "_"), super::version()));
     let place = only(&data)?;
     std::fs::copy(program, &place).with_context(|| place.display().to_string())?;
     std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o755))?;

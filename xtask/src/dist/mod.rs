@@ -11,6 +11,7 @@ mod debug;
 mod glibc;
 mod image;
 mod machine;
+mod names;
 mod packages;
 mod recipes;
 mod sbom;
@@ -22,6 +23,7 @@ mod tools;
 use crate::tools::target_directory;
 use anyhow::{Result, bail, ensure};
 use machine::Machine;
+use names::PACKAGE;
 use std::path::{Path, PathBuf};
 
 /// The glibc that packages must run with: that of RHEL 8, Debian 10 and Ubuntu 18.10, and of `manylinux_2_28`.

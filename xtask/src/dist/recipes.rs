@@ -1,7 +1,7 @@
 //! Checks the recipes in `packaging/` that are not published: they parse, and they name the files of this release.
 
 use super::machine::Machine;
-use super::{image, tarball, version};
+use super::{PACKAGE, image, names, tarball, version};
 use crate::tools::{run, workspace};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -11,8 +11,9 @@ use std::process::{Command, Stdio};
 /// Parses every recipe like its package manager, as far as possible without installing anything.
 pub(super) fn check() -> Result<()> {
     let dir = workspace().join("packaging");
+    names::check()?;
     name_this_release(&|file| Ok(std::fs::read_to_string(workspace().join(file))?))?;
-    run(quiet("ruby").arg("-c").arg(dir.join("homebrew/plumb.rb")))?;
+    run(quiet("ruby").arg("-c").arg(dir.join("homebrew/plumb-storage.rb")))?;
     let aur = dir.join("aur/PKGBUILD");
     run(Command::new("bash").arg("-n").arg(&aur))?;
     // makepkg reads the variables (SC2034), sets `pkgdir` (SC2154), and stops at the first error (SC2164).
@@ -65,16 +66,18 @@ fn yaml(path: &Path) -> Result<Vec<Value>> {
 /// `read` takes a path in the workspace.
 fn name_this_release(read: &dyn Fn(&str) -> Result<String>) -> Result<()> {
     let version = version();
-    let deb = format!("plumb_{version}-1_{}.deb", Machine::X86_64.debian());
+    let deb = format!("{PACKAGE}_{version}-1_{}.deb", Machine::X86_64.debian());
     let archives = Machine::ALL.map(|machine| format!("{}.tar.gz", tarball::name(machine)));
     let [intel, arm] = &archives;
-    let expected: [(&str, Vec<String>); 6] = [
-        ("packaging/homebrew/plumb.rb", vec![format!("version \"{version}\""), intel.clone(), arm.clone()]),
+    let wheel = format!("{}-{version}-py3-none-manylinux_2_28_x86_64.whl", PACKAGE.replace('-', "_"));
+    let expected: [(&str, Vec<String>); 7] = [
+        ("packaging/homebrew/plumb-storage.rb", vec![format!("version \"{version}\""), intel.clone(), arm.clone()]),
         ("packaging/aur/PKGBUILD", vec![format!("pkgver={version}\n")]),
         ("packaging/nix/package.nix", vec![format!("version = \"{version}\";")]),
         ("packaging/kubernetes/job.yaml", vec![format!("image: plumb:{version}\n")]),
         ("packaging/ansible/roles/plumb/defaults/main.yml", vec![deb.clone()]),
-        ("docs/install.md", vec![deb, intel.clone(), image::name()]),
+        ("docs/install.md", vec![deb, intel.clone(), image::name(), wheel.clone()]),
+        ("docs/python.md", vec![wheel]),
     ];
     for (file, names) in expected {
         let text = read(file).with_context(|| file.to_owned())?;
@@ -130,17 +133,7 @@ mod tests {
         name_this_release(&read).unwrap();
         let later = |file: &str| Ok(read(file)?.replace(version(), "99.0.0"));
         let error = name_this_release(&later).unwrap_err().to_string();
-        assert!(error.starts_with("packaging/homebrew/plumb.rb does not contain"), "{error}");
-    }
-
-    // Protects users from a foreign package: `plumb` on PyPI is a different project.
-    #[test]
-    fn no_recipe_installs_plumb_by_its_name_from_pypi() {
-        let dir = workspace().join("packaging");
-        for file in ["wheel/README.md", "wheel/pyproject.toml", "github-action/action.yml"] {
-            let text = std::fs::read_to_string(dir.join(file)).unwrap();
-            assert!(!text.contains("pip install plumb") && !text.contains("default: plumb"), "{file}");
-        }
+        assert!(error.starts_with("packaging/homebrew/plumb-storage.rb does not contain"), "{error}");
     }
 
     #[test]

@@ -67,6 +67,7 @@ mod pages;
 mod panics;
 mod posix;
 mod postmark;
+mod python;
 mod recipes;
 mod refused;
 mod repeat;

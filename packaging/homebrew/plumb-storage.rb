@@ -1,5 +1,5 @@
-# Homebrew formula (Linux). Not published: set `url` to the release, and `sha256` from SHA256SUMS.
-class Plumb < Formula
+# Homebrew formula (Linux); the command is `plumb`. Not published: set `url` to the release, and `sha256` from SHA256SUMS.
+class PlumbStorage < Formula
   desc "Storage benchmark that says what it measured"
   homepage "https://example.org/plumb"
   version "0.1.0"
