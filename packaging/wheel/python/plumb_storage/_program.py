@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -169,14 +168,8 @@ def call(
 
 
 def _interrupt(child: subprocess.Popen[bytes]) -> None:
-    """Ends the program, first by the signal after which it cleans up."""
-    # A terminal has already sent it; a second one would make the program stop at once.
-    terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
-    try:
-        child.communicate(timeout=1.0 if terminal else 0.0)
-        return
-    except subprocess.TimeoutExpired:
-        child.send_signal(signal.SIGINT)
+    """Ends the program, first by the signal after which it cleans up. One more than a terminal sent changes nothing."""
+    child.send_signal(signal.SIGINT)
     try:
         child.communicate(timeout=_GRACE_SECONDS)
     except subprocess.TimeoutExpired:
