@@ -10,7 +10,7 @@ rustPlatform.buildRustPackage {
 
   src = lib.cleanSource ../..;
   cargoLock.lockFile = ../../Cargo.lock;
-  cargoBuildFlags = [ "--package=plumb" ];
+  cargoBuildFlags = [ "--package=plumb-storage" ];
   buildType = "dist";
   # Line tables go to the output "debug".
   separateDebugInfo = true;

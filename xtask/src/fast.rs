@@ -300,7 +300,9 @@ fn folder(name: &str) -> Result<String> {
     for folder in &folders {
         let package = package(folder)?;
         let short = package.strip_prefix("plumb-").unwrap_or(&package);
-        if [folder, short, &package].contains(&bare) {
+        // The package of the program has another name than its folder.
+        let last = folder.strip_prefix("crates/").unwrap_or(folder);
+        if [folder, short, last, &package].contains(&bare) {
             return Ok(folder.clone());
         }
     }
@@ -400,6 +402,7 @@ mod tests {
             assert_eq!(folder(name).unwrap(), "crates/engine", "{name}");
         }
         assert_eq!(folder("plumb").unwrap(), "crates/plumb");
+        assert_eq!(folder("plumb-storage").unwrap(), "crates/plumb");
         assert_eq!(folder("tools-fio-run").unwrap(), "crates/tools-fio/run");
         assert_eq!((folder("xtask").unwrap().as_str(), package("xtask").unwrap().as_str()), ("xtask", "xtask"));
         let error = folder("enginee").unwrap_err().to_string();

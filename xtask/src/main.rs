@@ -149,7 +149,7 @@ fn musl() -> Result<()> {
         bail!("needs musl-gcc; as root, `cargo xtask musl --install` installs it, or: apt-get install musl-tools");
     }
     run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(workspace()))?;
-    run(cargo().args(["build", "--release", "--locked", "--package", "plumb", "--target", TARGET]))?;
+    run(cargo().args(["build", "--release", "--locked", "--package", dist::PACKAGE, "--target", TARGET]))?;
     let binary = target_directory().join(TARGET).join("release/plumb");
     run(Command::new(&binary).arg("--version"))?;
     panics::check(&binary)?;

@@ -68,7 +68,9 @@ pub fn plumb(named: Option<&Path>, profile: Profile) -> Result<PathBuf> {
         return Ok(binary.to_owned());
     }
     println!("building plumb with the profile `{}`", profile.name());
-    run(cargo().args(["build", "--profile", profile.name(), "--locked", "--quiet", "--package", "plumb"]))?;
+    let mut build = cargo();
+    build.args(["build", "--profile", profile.name(), "--locked", "--quiet"]);
+    run(build.args(["--package", crate::dist::PACKAGE]))?;
     let folder = if profile == Profile::Dev { "debug" } else { profile.name() };
     Ok(target_directory().join(folder).join("plumb"))
 }

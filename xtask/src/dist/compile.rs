@@ -20,7 +20,7 @@ pub(super) fn fixed(machine: Machine) -> Result<PathBuf> {
     let target = machine.fixed_target();
     add_target(&target)?;
     let mut build = cargo();
-    build.args(["build", "--profile", PROFILE, "--locked", "--package", "plumb", "--target", &target]);
+    build.args(["build", "--profile", PROFILE, "--locked", "--package", PACKAGE, "--target", &target]);
     // LLD is called directly for another machine's program, and through a C compiler otherwise.
     let by_compiler = machine == Machine::X86_64;
     build.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(if by_compiler { BUILD_ID } else { "--build-id=sha1" })?);

@@ -23,7 +23,7 @@ mod tools;
 use crate::tools::target_directory;
 use anyhow::{Result, bail, ensure};
 use machine::Machine;
-use names::PACKAGE;
+pub use names::PACKAGE;
 use std::path::{Path, PathBuf};
 
 /// The glibc that packages must run with: that of RHEL 8, Debian 10 and Ubuntu 18.10, and of `manylinux_2_28`.

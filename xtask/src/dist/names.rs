@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Name of the packages. Their command is `plumb`, and their Python module is `plumb_storage`.
-pub(super) const PACKAGE: &str = "plumb-storage";
+pub const PACKAGE: &str = "plumb-storage";
 
 /// The name that other projects have.
 const FOREIGN: &str = "plumb";
@@ -41,6 +41,7 @@ const INSTALLERS: &[&[&str]] = &[
 /// Lines that give a package its name, by file.
 const RECIPES: &[(&str, &str)] = &[
     ("packaging/wheel/pyproject.toml", "name = \"plumb-storage\""),
+    ("crates/plumb/Cargo.toml", "name = \"plumb-storage\""),
     ("packaging/package.toml", "name = \"plumb-storage\""),
     ("packaging/debug.toml", "depends = \"plumb-storage (= @VERSION@-1)\""),
     ("packaging/homebrew/plumb-storage.rb", "class PlumbStorage < Formula"),

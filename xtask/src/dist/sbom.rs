@@ -4,7 +4,7 @@
 //! Source: CycloneDX 1.5, JSON. cargo itself lists the linked crates, so that no other tool can disagree with it.
 
 use super::machine::Machine;
-use super::version;
+use super::{PACKAGE, version};
 use crate::tools::{cargo, workspace};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -74,14 +74,14 @@ fn component(one: &Linked, checksums: &BTreeMap<(String, String), String>) -> Va
 /// Returns crates whose code is in the program of any machine, without those that only run during builds.
 fn linked() -> Result<BTreeSet<Linked>> {
     let mut tree = cargo();
-    tree.args(["tree", "--locked", "--offline", "--package", "plumb", "--edges", "normal,no-proc-macro"]);
+    tree.args(["tree", "--locked", "--offline", "--package", PACKAGE, "--edges", "normal,no-proc-macro"]);
     for machine in Machine::ALL {
         tree.args(["--target", &machine.shared_target(), "--target", &machine.fixed_target()]);
     }
     let output = tree.args(["--prefix", "none", "--format", "{p}|{l}"]).output()?;
     ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
     let lines = String::from_utf8(output.stdout)?;
-    Ok(lines.lines().filter_map(crate_of).filter(|one| one.name != "plumb").collect())
+    Ok(lines.lines().filter_map(crate_of).filter(|one| one.name != PACKAGE).collect())
 }
 
 /// Parses `name v1.2.3 (path)|licence (*)`.
