@@ -27,7 +27,7 @@ _IDS_AT_ONCE = 1000
 
 
 def open(db: Pathname | None = None) -> Store:
-    """Opens a database of results: that of `--db` or `PLUMB_DB`, or the user's own.
+    """Opens a database of results: a file, or `postgres://…`; otherwise that of `PLUMB_DB`, or the user's own.
 
     Raises:
         UsageError: There is no such database, or it is not one of Plumb's.
