@@ -101,6 +101,10 @@ fn files(folder: &Path, only_own: bool) -> Result<Vec<PathBuf>> {
 
 /// Returns `true` if a command in this line installs the package of the foreign name.
 fn installs_foreign(line: &str) -> bool {
+    // Few of the tree's lines name it, and only those are worth splitting.
+    if !line.contains(FOREIGN) {
+        return false;
+    }
     // A command ends with its code span or where a shell ends it.
     line.split(['`', '|', ';', '&']).any(|command| {
         let words: Vec<&str> = command.split_whitespace().map(bare).collect();
