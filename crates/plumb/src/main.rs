@@ -11,14 +11,12 @@ mod help;
 use args::{Arguments, FarEndArguments, PlumbCommand, Tool};
 use clap::Parser;
 use commands::names::Names;
-use commands::store::ExportForm;
 use commands::study::StudyCommand;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, error_text};
 use plumb_cli::{output, ranks, session};
 use plumb_engine::clock::Clock;
 use plumb_engine::{panics, signals};
-use plumb_result::tidy::TidyTable;
 
 /// musl's allocator maps and unmaps memory for each block of medium size: see `Cargo.toml`.
 #[cfg(target_env = "musl")]
@@ -184,15 +182,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Retract { run, reason, undo } => commands::marks::retract(run, reason, *undo, common),
         PlumbCommand::Annotate { run, note } => commands::marks::annotate(run, note, common),
         PlumbCommand::Report(arguments) => commands::report::run(arguments, common),
-        PlumbCommand::Export { runs, study, csv, ndjson, parquet, anonymise } => {
-            let form = match (csv, ndjson, parquet) {
-                (true, ..) => ExportForm::Text(TidyTable::csv),
-                (_, true, _) => ExportForm::Text(TidyTable::ndjson),
-                (.., Some(file)) => ExportForm::Parquet(file),
-                _ => ExportForm::Json,
-            };
-            commands::store::export(runs, study.as_deref(), &form, Names::of(*anonymise), common)
-        }
+        PlumbCommand::Export(arguments) => commands::export::run(arguments, common),
         PlumbCommand::Import { files, from } => commands::store::import(files, from.as_deref(), common),
         PlumbCommand::Push { to } => commands::share::push(to, common),
         PlumbCommand::Expire { from, before, keep, yes } => commands::share::expire(from, *before, keep, *yes, common),

@@ -1,10 +1,12 @@
 //! The command line. Parsing looks at the words only, never at the system.
 
 mod compare;
+mod export;
 mod measure;
 mod net;
 
 pub(crate) use compare::{CompareArguments, GateArguments, NoiseArguments};
+pub(crate) use export::ExportArguments;
 pub(crate) use measure::{FitForArguments, RunArguments, SweepArguments, TryArguments, WatchArguments};
 pub(crate) use net::NetArguments;
 pub(crate) use plumb_cli::agent::AgentArguments;
@@ -154,26 +156,8 @@ pub(crate) enum PlumbCommand {
     },
     /// Write a report with charts of a run, a comparison, a study or any stored runs: HTML, a workbook, PNG, SVG, Markdown.
     Report(ReportArguments),
-    /// Export stored runs as JSON, CSV or JSON Lines.
-    Export {
-        /// Runs: ids, unique prefixes of ids, `last`, or `last~1` for the one before it [default: all runs].
-        runs: Vec<String>,
-        /// Export the runs of this study, by its id, name or file.
-        #[arg(long, value_name = "STUDY", conflicts_with = "runs")]
-        study: Option<String>,
-        /// Write CSV, one line per number; runs of studies with their plot and a column for each factor.
-        #[arg(long)]
-        csv: bool,
-        /// Write the same numbers as JSON Lines, one object per number; what is missing is left out.
-        #[arg(long, conflicts_with = "csv")]
-        ndjson: bool,
-        /// Write the same numbers to a Parquet file; needs a Plumb that was built with `--features parquet`.
-        #[arg(long, value_name = "FILE", conflicts_with_all = ["csv", "ndjson"])]
-        parquet: Option<PathBuf>,
-        /// Replace the names of hosts, users, paths, serials, addresses and UUIDs; standard error says how many.
-        #[arg(long)]
-        anonymise: bool,
-    },
+    /// Export stored runs as JSON, CSV, JSON Lines or Parquet, and for OpenSearch, Bencher and Horreum.
+    Export(ExportArguments),
     /// Add results from files to the database: Plumb's own and those of other tools.
     ///
     /// Plumb's own are those of `plumb export` and `--json`, and those saved while the database was locked or full. Other tools'

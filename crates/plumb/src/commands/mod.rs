@@ -9,6 +9,7 @@ pub(crate) mod compare;
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod fit_for;
 pub(crate) mod gate;
 pub(crate) mod marks;

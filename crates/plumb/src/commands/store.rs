@@ -1,4 +1,4 @@
-//! Commands on stored results: `plumb list`, `show`, `query`, `tag`, `export`, `import`.
+//! Commands on stored results: `plumb list`, `show`, `query`, `tag`, `import`.
 
 use super::names::Names;
 use jiff::Timestamp;
@@ -12,10 +12,9 @@ use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
 use plumb_report::{diff, list, run};
 use plumb_result::reader::{self, FILE_BYTES_MAX, ResultFileError};
-use plumb_result::tidy::TidyTable;
 use plumb_result::{Interval, RunResult, RunVerdict};
 use plumb_store::{
-    FactDifference, Filter, Imported, QueryCell, QueryLimits, ResultStore, RunStatus, StoreError, TagChange,
+    FactDifference, Filter, Imported, QueryCell, QueryLimits, ResultStore, StoreError, TagChange,
 };
 use plumb_trust::{ComparisonSide, SideRecord};
 use plumb_workload::Nanos;
@@ -396,79 +395,4 @@ fn read_limited(file: &Path) -> Result<(Vec<u8>, Timestamp), Stopped> {
         ))),
         _ => Ok((text, changed_at)),
     }
-}
-
-/// Output formats of `plumb export`.
-pub(crate) enum ExportForm<'a> {
-    Json,
-    Text(fn(&TidyTable) -> String),
-    Parquet(&'a Path),
-}
-
-pub(crate) fn export(
-    runs: &[String],
-    study: Option<&str>,
-    form: &ExportForm<'_>,
-    mut names: Names,
-    common: &Common,
-) -> Result<End, Stopped> {
-    if common.json && !matches!(form, ExportForm::Json) {
-        return Err(Stopped::usage(
-            "--json and --csv, --ndjson or --parquet exclude each other; `plumb export` writes JSON by default",
-        ));
-    }
-    let store = session::store_to_read(common)?;
-    let ids = match study {
-        Some(study) => {
-            let id = super::study::find(&*store, study)?;
-            store.study_runs(&id)?.into_iter().filter_map(|run| run.run_id).collect()
-        }
-        None if runs.is_empty() => {
-            let finished = Filter { status: Some(RunStatus::Ok), ..Filter::default() };
-            store.list(&finished)?.into_iter().map(|row| row.id).collect()
-        }
-        None => runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?,
-    };
-    names.learn_runs(&*store, &ids)?;
-    let numbers = |names: &mut Names| {
-        let mut numbers = store.tidy(&ids, &plumb_study::placed::columns(&*store, &ids)?)?;
-        names.replace_in_numbers(&mut numbers);
-        Ok::<_, Stopped>(numbers)
-    };
-    match form {
-        ExportForm::Json if names.are_replaced() => output::print(&anonymous_json(&*store, &ids, &mut names)?),
-        ExportForm::Json => output::print(&store.export_json(&ids)?),
-        ExportForm::Text(form) => output::print(&form(&numbers(&mut names)?)),
-        ExportForm::Parquet(file) => write_parquet(|| numbers(&mut names), file)?,
-    }
-    names.report();
-    Ok(End::Done)
-}
-
-/// Like [`ResultStore::export_json`], but with names replaced.
-fn anonymous_json(store: &dyn ResultStore, ids: &[String], names: &mut Names) -> Result<String, Stopped> {
-    let text = |id: &String| {
-        let result = names.shown(store.get(id)?)?;
-        plumb_document::json::to_string(&result).map_err(Stopped::io)
-    };
-    let texts = ids.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-    Ok(if texts.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", texts.join(",\n")) })
-}
-
-#[cfg(feature = "parquet")]
-fn write_parquet(numbers: impl FnOnce() -> Result<TidyTable, Stopped>, path: &Path) -> Result<(), Stopped> {
-    let numbers = numbers()?;
-    let mut columns = Vec::new();
-    plumb_parquet::write(&numbers, &mut columns).map_err(Stopped::io)?;
-    plumb_engine::guard::OutputFile::named("--parquet", path).replace(&columns)?;
-    output::print(&format!("{}\n", path.display()));
-    Ok(())
-}
-
-#[cfg(not(feature = "parquet"))]
-fn write_parquet(_: impl FnOnce() -> Result<TidyTable, Stopped>, _: &Path) -> Result<(), Stopped> {
-    Err(Stopped::usage(
-        "this Plumb was built without Parquet; pandas and R read what --csv and --ndjson write\nTo build one that has it: cargo \
-         install --path crates/plumb --features parquet",
-    ))
 }

@@ -26,6 +26,7 @@ mod elbencho;
 mod elbencho_hosts;
 mod ends;
 mod examples;
+mod export;
 mod filebench;
 mod fio_fails;
 mod fio_jobs;

@@ -224,13 +224,6 @@ fn numbers_are_exported_as_json_lines() {
     home.plumb("export --csv --ndjson").expect(2);
     home.plumb("export --ndjson --json").expect(2).complains(&["exclude each other"]);
     home.plumb("export --ndjson --parquet n.parquet").expect(2);
-    if cfg!(feature = "parquet") {
-        home.plumb("export --parquet n.parquet").expect(0).says(&["n.parquet"]);
-        assert!(std::fs::read(home.work().join("n.parquet")).unwrap().starts_with(b"PAR1"));
-    } else {
-        home.plumb("export --parquet n.parquet").expect(2).complains(&["--features parquet", "--ndjson"]);
-        assert!(!home.work().join("n.parquet").exists());
-    }
 }
 
 /// Common spreadsheet programs can open it: LibreOffice converts it to a page, openpyxl reads its charts.
