@@ -17,7 +17,7 @@ pub(crate) struct ExportArguments {
     #[command(flatten)]
     pub form: ExportForm,
     /// With --parquet DIR: the name of the site in the layout [default: the host of each run].
-    #[arg(long, value_name = "NAME", requires = "parquet")]
+    #[arg(long, value_name = "NAME")]
     pub site: Option<String>,
     /// Replace the names of hosts, users, paths, serials, addresses and UUIDs; standard error says how many.
     #[arg(long)]

@@ -29,6 +29,9 @@ pub(crate) fn run(arguments: &ExportArguments, common: &Common) -> Result<End, S
             "--json and the options for other formats exclude each other; `plumb export` writes JSON by default",
         ));
     }
+    if arguments.site.is_some() && form.parquet.is_none() {
+        return Err(Stopped::usage("--site names a part of a Parquet directory; add --parquet DIR, or leave it out"));
+    }
     if form.opensearch_template {
         output::print(&(json::to_string_pretty(&opensearch::template()).map_err(Stopped::io)? + "\n"));
         return Ok(End::Done);
