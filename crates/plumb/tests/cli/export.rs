@@ -104,7 +104,10 @@ fn parquet_paths_are_checked() {
     home.plumb("export --parquet one.parquet --site lab").expect(2).complains(&["--site", "name a directory"]);
     home.plumb("export --csv --site lab").expect(2).complains(&["--parquet"]);
     home.file("plain", "x");
-    home.plumb("export --parquet plain").expect(4).complains(&["plain"]);
+    home.plumb("export --parquet plain").expect(2).complains(&["plain is a file", "ends in .parquet"]);
+    assert_eq!(std::fs::read_to_string(home.work().join("plain")).unwrap(), "x");
+    let piped = home.command(["export", "last", "--parquet", "/dev/stdout"]).output().unwrap().stdout;
+    assert!(piped.starts_with(b"PAR1") && piped.ends_with(b"PAR1"), "{} bytes", piped.len());
     let partition = home.plumb("export --parquet numbers --site lab").expect(0).out;
     let damaged = home.work().join(Path::new(partition.trim()).parent().unwrap()).join("damaged.parquet");
     std::fs::write(&damaged, "PAR1 but no more").unwrap();

@@ -21,6 +21,7 @@ const COMMANDS: &[(&str, i32)] = &[
     ("--db OUT export", 5),
     ("--db OUT query SELECT", 5),
     ("--db OUT tag RUN +x", 5),
+    ("export RUN --opensearch OUT", 5),
     ("report RUN --html OUT", 5),
     ("report RUN --xlsx OUT", 5),
     ("report RUN --md OUT", 5),

@@ -150,7 +150,7 @@ impl Source<'_> {
             opensearch::write_bulk(&result, &mut file).map_err(|error| output.failed()(error).into())
         })?;
         file.flush().map_err(output.failed())?;
-        output::print(&format!("{}\n", path.display()));
+        print_path(path);
         Ok(())
     }
 
@@ -174,6 +174,13 @@ impl Source<'_> {
             output::print(&(line + "\n"));
             Ok(())
         })
+    }
+}
+
+/// Prints the path of a file that was written. Prints nothing for a pipe, which may be standard output.
+fn print_path(path: &Path) {
+    if path.is_file() {
+        output::print(&format!("{}\n", path.display()));
     }
 }
 

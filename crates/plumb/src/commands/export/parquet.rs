@@ -13,7 +13,19 @@ use std::path::{Path, PathBuf};
 const FILE_ROWS: usize = 1_000_000;
 
 pub(super) fn write(source: &mut Source<'_>, path: &Path, site: Option<&str>) -> Result<(), Stopped> {
-    let is_file = path.extension().is_some_and(|extension| extension == "parquet") && !path.is_dir();
+    let is_named_as_file = path.extension().is_some_and(|extension| extension == "parquet");
+    let is_file = match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => false,
+        Ok(found) if found.is_file() && !is_named_as_file => {
+            return Err(Stopped::usage(format!(
+                "--parquet: {} is a file; name a directory, or a file whose name ends in .parquet",
+                path.display()
+            )));
+        }
+        // A pipe or a terminal; a device is refused when it is opened.
+        Ok(_) => true,
+        Err(_) => is_named_as_file,
+    };
     match (is_file, site) {
         (true, Some(_)) => {
             Err(Stopped::usage("--site names a part of a directory, and --parquet names a file; name a directory"))
@@ -28,7 +40,7 @@ fn write_file(source: &mut Source<'_>, path: &Path) -> Result<(), Stopped> {
     source.each_flat(&mut |result| writer.add(result).map_err(Stopped::io))?;
     let content = writer.finish().map_err(Stopped::io)?;
     OutputFile::named("--parquet", path).replace(&content)?;
-    output::print(&format!("{}\n", path.display()));
+    super::print_path(path);
     Ok(())
 }
 
