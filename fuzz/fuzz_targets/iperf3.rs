@@ -2,13 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use plumb_tools_net::iperf3::{Asked, End, Limits, Params, Results, flow, read};
+use plumb_tools_net::iperf3::{Invocation, End, Limits, Params, Results, flow, read};
 use plumb_fuzz::words_and_file;
 
 fuzz_target!(|data: &str| {
     let (words, file) = words_and_file(data);
     let limits = Limits { rate: None, time_s: 86400 };
-    if let Ok(Asked::Run(settings)) = read(&words)
+    if let Ok(Invocation::Run(settings)) = read(&words)
         && let End::Client(client) = settings.end
     {
         let _ = client.params.json().line();

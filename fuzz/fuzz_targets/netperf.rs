@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plumb_tools_net::netperf::{
-    Asked, Kind, MESSAGE_BYTES, Message, Request, Response, Results, flow, read, read_server,
+    Invocation, Kind, MESSAGE_BYTES, Message, Request, Response, Results, flow, read, read_server,
 };
 use plumb_fuzz::words_and_file;
 
@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (words, _) = words_and_file(text);
     let _ = read_server(&words);
-    if let Ok(Asked::Run(settings)) = read("netperf", &words) {
+    if let Ok(Invocation::Run(settings)) = read("netperf", &words) {
         let _ = flow(&settings.request((None, 0), None, false), false, [1, 1]).problem();
     }
 });

@@ -159,7 +159,7 @@ pub fn run(selection: &Selection) -> Result<()> {
         suites.into_iter().map(|suite| restricted(suite, selection.filters, &mut omitted)).collect();
     for suite in &suites {
         let started = Instant::now();
-        let ran = suite.ran(&environment, false)?;
+        let ran = suite.run(&environment, false)?;
         report(suite, &ran, started, !selection.filters.is_empty());
         for reason in skip_reasons(&ran) {
             *skipped.entry(reason).or_insert(0) += 1;
@@ -248,9 +248,9 @@ fn passed(text: &str) -> usize {
 
 /// Returns the reasons that tests printed when they skipped themselves, one for each test.
 fn skip_reasons(ran: &Ran) -> Vec<String> {
-    let said = ran.text.lines().chain(std::str::from_utf8(&ran.errors).unwrap_or_default().lines());
+    let lines = ran.text.lines().chain(std::str::from_utf8(&ran.errors).unwrap_or_default().lines());
     let is_reason = |line: &&str| line.to_ascii_lowercase().starts_with("skipped: ");
-    said.filter(is_reason).map(|line| line["skipped: ".len()..].to_owned()).collect()
+    lines.filter(is_reason).map(|line| line["skipped: ".len()..].to_owned()).collect()
 }
 
 fn print_left_out(omitted: &[Omitted], skipped: &BTreeMap<String, usize>, selection: &Selection) {

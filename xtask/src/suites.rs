@@ -89,7 +89,7 @@ pub struct Suite {
 
 impl Suite {
     /// Returns `None` if a message is about something else.
-    fn of(message: Message, tier: Tier) -> Option<Suite> {
+    fn from_message(message: Message, tier: Tier) -> Option<Suite> {
         message.profile?.test.then_some(())?;
         let folder = message.manifest_path?.parent()?.to_owned();
         let (name, program) = (message.target?.name, message.executable?);
@@ -139,7 +139,7 @@ impl Suite {
     }
 
     /// Runs it. Its output is printed at once, or later if two programs run at the same time.
-    pub fn ran(&self, environment: &Environment, prints_at_once: bool) -> Result<Ran> {
+    pub fn run(&self, environment: &Environment, prints_at_once: bool) -> Result<Ran> {
         let mut command = self.command(environment);
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped());
         let no_start = || format!("cannot start {}", self.program.display());
@@ -190,7 +190,7 @@ fn left_out(text: &str) -> Vec<String> {
 }
 
 /// Returns the first lines of a failed test's output.
-fn said<'text>(text: &'text str, test: &str) -> Vec<&'text str> {
+fn failure_lines<'text>(text: &'text str, test: &str) -> Vec<&'text str> {
     let head = format!("---- {test} stdout ----\n");
     let Some(at) = text.find(&head) else { return Vec::new() };
     let lines = text[at + head.len()..].lines();
@@ -206,13 +206,19 @@ pub struct Outcome<'suites> {
     /// Tests that failed, but passed alone.
     passed_alone: Vec<String>,
     /// Output of failed tests.
-    said: String,
+    excerpts: String,
 }
 
 impl<'suites> Outcome<'suites> {
     /// Begins a report of programs that run in this environment.
     pub fn new(environment: &'suites Environment) -> Self {
-        Outcome { environment, failed: Vec::new(), left_out: Vec::new(), passed_alone: Vec::new(), said: String::new() }
+        Outcome {
+            environment,
+            failed: Vec::new(),
+            left_out: Vec::new(),
+            passed_alone: Vec::new(),
+            excerpts: String::new(),
+        }
     }
 
     /// Records the result of a program, and runs its failed tests once more.
@@ -223,7 +229,7 @@ impl<'suites> Outcome<'suites> {
         }
         let failures = failures(&ran.text);
         for test in &failures {
-            self.said += &format!("\n{test}:\n{}\n", said(&ran.text, test).join("\n"));
+            self.excerpts += &format!("\n{test}:\n{}\n", failure_lines(&ran.text, test).join("\n"));
         }
         // A crashed program has no list of failures.
         if failures.is_empty() || failures.len() > RUN_AGAIN_AT_MOST {
@@ -244,9 +250,9 @@ impl<'suites> Outcome<'suites> {
     ///
     /// At least one test failed twice.
     pub fn finish(self, success: &str) -> Result<()> {
-        let Outcome { failed, passed_alone, said, left_out, .. } = self;
-        if !said.is_empty() {
-            println!("\n== what failed, at first\n{said}");
+        let Outcome { failed, passed_alone, excerpts, left_out, .. } = self;
+        if !excerpts.is_empty() {
+            println!("\n== what failed, at first\n{excerpts}");
         }
         if !passed_alone.is_empty() {
             println!("\nfailed, and passed when run once more: {}", passed_alone.join(", "));
@@ -278,10 +284,10 @@ pub fn run(tier: Tier, environment: &Environment) -> Result<()> {
     let (beside, alone) = (only(BESIDE)?, only(ALONE)?);
     let mut outcome = Outcome::new(environment);
     let ran_beside = thread::scope(|scope| {
-        let other = scope.spawn(|| beside.ran(environment, false));
+        let other = scope.spawn(|| beside.run(environment, false));
         for suite in suites.iter().filter(|suite| !suite.is(BESIDE) && !suite.is(ALONE)) {
             println!("\n== {}", suite.title());
-            outcome.note(suite, &suite.ran(environment, true)?)?;
+            outcome.note(suite, &suite.run(environment, true)?)?;
         }
         other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
@@ -289,7 +295,7 @@ pub fn run(tier: Tier, environment: &Environment) -> Result<()> {
     print!("{}{}", ran_beside.text, String::from_utf8_lossy(&ran_beside.errors));
     outcome.note(beside, &ran_beside)?;
     println!("\n== {}", alone.title());
-    outcome.note(alone, &alone.ran(environment, true)?)?;
+    outcome.note(alone, &alone.run(environment, true)?)?;
     println!("\n== examples in docstrings");
     let mut examples = cargo();
     examples.args(["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]);
@@ -311,7 +317,7 @@ pub fn built(tier: Tier, selection: &[String]) -> Result<Vec<Suite>> {
     let lines = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let messages = lines.map(|line| serde_json::from_slice(line).context("cannot read cargo's messages"));
     let messages = messages.collect::<Result<Vec<Message>>>()?;
-    Ok(messages.into_iter().filter_map(|message| Suite::of(message, tier)).collect())
+    Ok(messages.into_iter().filter_map(|message| Suite::from_message(message, tier)).collect())
 }
 
 #[cfg(test)]
@@ -326,13 +332,13 @@ mod tests {
                 r#"{{"reason":"compiler-artifact","manifest_path":"/w/crates/lab/Cargo.toml","target":{{"name":"lab","kind":["test"]}},
                 "profile":{{"test":{test},"opt_level":"0"}},"executable":{executable}}}"#
             );
-            Suite::of(serde_json::from_str(&text).unwrap(), Tier::Usual)
+            Suite::from_message(serde_json::from_str(&text).unwrap(), Tier::Usual)
         };
         let found = suite(r#""/w/target/debug/deps/lab-1""#, true).unwrap();
         assert_eq!((found.name.as_str(), found.folder.as_path()), ("lab", "/w/crates/lab".as_ref()));
         assert!(suite("null", true).is_none() && suite(r#""/w/target/debug/plumb""#, false).is_none());
         let other: Message = serde_json::from_str(r#"{"reason":"build-finished","success":true}"#).unwrap();
-        assert!(Suite::of(other, Tier::Usual).is_none());
+        assert!(Suite::from_message(other, Tier::Usual).is_none());
     }
 
     // Protects: failed tests are run again, and the last lines contain the output of their failure.
@@ -341,11 +347,11 @@ mod tests {
         let text = "test a::one ... ok\ntest a::two ... FAILED\n\nfailures:\n\n---- a::two stdout ----\nsome 1\nsome 2\n\n---- b::three \
             stdout ----\nother\n\n\nfailures:\n    a::two\n    b::three\n\ntest result: FAILED. 1 passed; 2 failed\n";
         assert_eq!(failures(text), ["a::two", "b::three"]);
-        assert_eq!(said(text, "a::two"), ["some 1", "some 2", ""]);
-        assert_eq!(said(text, "b::three"), ["other", "", ""]);
+        assert_eq!(failure_lines(text, "a::two"), ["some 1", "some 2", ""]);
+        assert_eq!(failure_lines(text, "b::three"), ["other", "", ""]);
         let text = "test vm::a ... ignored, lab tier: boots a virtual machine\ntest b ... ignored, of another test\ntest c ... ok\n";
         assert_eq!(left_out(text), ["vm::a"]);
-        assert!(failures("test a::one ... ok\n").is_empty() && said(text, "a::one").is_empty());
+        assert!(failures("test a::one ... ok\n").is_empty() && failure_lines(text, "a::one").is_empty());
     }
 
     // Protects: a test that fails twice fails the run. One that passes alone does not, and is named. A program that
@@ -371,11 +377,11 @@ mod tests {
             let text = format!("\nfailures:\n\n---- a::flaky stdout ----\nlate\n\n\nfailures:\n{list}\n");
             let mut outcome = Outcome::new(&environment);
             outcome.note(&suite, &Ran { status: ExitStatus::from_raw(101 << 8), text, errors: Vec::new() }).unwrap();
-            (outcome.failed.len(), outcome.passed_alone, outcome.said)
+            (outcome.failed.len(), outcome.passed_alone, outcome.excerpts)
         };
-        let (lost, passed, said) = failed(&["a::flaky", "a::broken"]);
+        let (lost, passed, excerpts) = failed(&["a::flaky", "a::broken"]);
         assert_eq!((lost, passed.len()), (1, 1));
-        assert!(passed[0].starts_with("a::flaky of cli") && said.contains("a::flaky:\nlate"), "{said}");
+        assert!(passed[0].starts_with("a::flaky of cli") && excerpts.contains("a::flaky:\nlate"), "{excerpts}");
         assert_eq!(failed(&[]).0, 1, "it died");
         let (lost, passed, _) = failed(&["a::flaky"; RUN_AGAIN_AT_MOST + 1]);
         assert_eq!((lost, passed.len()), (1, 0));

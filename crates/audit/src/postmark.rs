@@ -51,7 +51,7 @@ pub(crate) fn replay(settings: &PostmarkSettings) -> Result<Totals, NotReplayabl
 mod tests {
     use super::*;
 
-    fn of(low: u32, high: u32, number: u32, transactions: u32) -> PostmarkSettings {
+    fn settings(low: u32, high: u32, number: u32, transactions: u32) -> PostmarkSettings {
         PostmarkSettings { low, high, number, transactions, ..PostmarkSettings::default() }
     }
 
@@ -60,9 +60,9 @@ mod tests {
     fn totals_are_those_of_the_real_tool() {
         for (settings, counts, mib_read, mib_written) in [
             (PostmarkSettings::default(), [764, 243, 257, 528], 1.36, 4.45),
-            (of(1000, 100_000, 2000, 50_000), [27_272, 24_986, 24_955, 2544], 1579.51, 1717.98),
-            (of(1000, 300_000, 4000, 50_000), [29_002, 25_108, 24_865, 4004], 4668.08, 5420.00),
-            (of(1, 1000, 30_000, 50_000), [54_911, 24_921, 24_964, 29_822], 13.61, 31.35),
+            (settings(1000, 100_000, 2000, 50_000), [27_272, 24_986, 24_955, 2544], 1579.51, 1717.98),
+            (settings(1000, 300_000, 4000, 50_000), [29_002, 25_108, 24_865, 4004], 4668.08, 5420.00),
+            (settings(1, 1000, 30_000, 50_000), [54_911, 24_921, 24_964, 29_822], 13.61, 31.35),
         ] {
             let totals = replay(&settings).unwrap();
             assert_eq!([totals.created, totals.read, totals.appended, totals.left], counts, "{settings:?}");
@@ -76,11 +76,11 @@ mod tests {
 
     #[test]
     fn settings_that_no_run_survives_are_refused() {
-        assert_eq!(replay(&of(500, 1000, 10, 9)), Err(NotReplayable::TooFew));
-        assert_eq!(replay(&of(0, 1000, 10, 100)), Err(NotReplayable::Sizes));
-        assert_eq!(replay(&of(1000, 10, 10, 100)), Err(NotReplayable::Sizes));
-        assert_eq!(replay(&of(1, 1 << 30, 10, 100)), Err(NotReplayable::TooLarge));
-        let only_deletions = PostmarkSettings { bias_create: 0, ..of(500, 1000, 10, 100) };
+        assert_eq!(replay(&settings(500, 1000, 10, 9)), Err(NotReplayable::TooFew));
+        assert_eq!(replay(&settings(0, 1000, 10, 100)), Err(NotReplayable::Sizes));
+        assert_eq!(replay(&settings(1000, 10, 10, 100)), Err(NotReplayable::Sizes));
+        assert_eq!(replay(&settings(1, 1 << 30, 10, 100)), Err(NotReplayable::TooLarge));
+        let only_deletions = PostmarkSettings { bias_create: 0, ..settings(500, 1000, 10, 100) };
         assert_eq!(replay(&only_deletions), Err(NotReplayable::OutOfFiles));
     }
 }

@@ -137,8 +137,8 @@ impl<'a> Evidence<'a> {
             observations: Observations::default(),
             measured: Measurement::default(),
             judge: LiveJudge::new(),
-            samples: SampleSet::of([]),
-            conditions: ConditionWatch::of([]),
+            samples: SampleSet::for_targets([]),
+            conditions: ConditionWatch::for_targets([]),
             early: has_storage(workload).then(|| BackgroundRead::begin(Early::read)),
             quota_files: None,
             around: None,
@@ -270,7 +270,7 @@ impl Evidence<'_> {
     /// Returns the sum of a phase over all ranks; `None` with a single rank, and on all ranks but the first.
     fn of_all_ranks(&mut self, measured: &PhaseMeasurement) -> Option<PhaseMeasurement> {
         let ranks = self.ranks?;
-        let tells = self.progress.tells(measured);
+        let tells = self.progress.report_phase(measured);
         let seen = self.observations.phases.last().cloned().unwrap_or_default();
         let facts = || (self.observations.environment.clone(), self.observations.targets.clone());
         ranks.phase_ended(measured, (seen, tells), facts)
@@ -353,8 +353,8 @@ impl Observer for Evidence<'_> {
         }
         self.observations.targets =
             BTreeMap::from_iter(targets.iter().map(|target| (target.name.to_owned(), self.facts(target))));
-        self.samples = SampleSet::of(self.observations.targets.values());
-        self.conditions = ConditionWatch::of(self.observations.targets.values());
+        self.samples = SampleSet::for_targets(self.observations.targets.values());
+        self.conditions = ConditionWatch::for_targets(self.observations.targets.values());
         self.log_begun = LogBegun::Due;
     }
 

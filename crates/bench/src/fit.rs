@@ -61,7 +61,7 @@ mod tests {
     use plumb_workload_text::named::{RunPlace, Scale, try_workload};
 
     #[test]
-    fn storage_in_memory_is_taken_as_it_is_and_each_phase_says_so() {
+    fn storage_in_memory_is_accepted_and_each_phase_reports_it() {
         let shm = Path::new("/dev/shm");
         if memory_kind(shm).as_deref() != Some("tmpfs") {
             assert!(std::env::var_os("CI").is_none(), "needs a tmpfs on /dev/shm");

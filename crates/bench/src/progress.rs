@@ -34,12 +34,12 @@ pub trait Progress {
     fn phase_devices(&mut self, _devices: Vec<DeviceUse>) {}
     /// On one of several hosts: returns a text for the coordinator about the phase that just
     /// ended, sent with the measurement.
-    fn tells(&mut self, _measured: &PhaseMeasurement) -> String {
+    fn report_phase(&mut self, _measured: &PhaseMeasurement) -> String {
         String::new()
     }
-    /// On the coordinator: receives the [texts](Progress::tells) of the hosts about the phase
+    /// On the coordinator: receives the [texts](Progress::report_phase) of the hosts about the phase
     /// that just ended. [`Progress::phase_ended`] follows.
-    fn told(&mut self, _hosts: Vec<HostReport>) {}
+    fn receive_reports(&mut self, _hosts: Vec<HostReport>) {}
     /// A phase has ended.
     fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
     /// A second of a phase has passed.
@@ -155,8 +155,8 @@ impl Progress for Both<'_> {
         self.1.phase_devices(devices);
     }
     // The second receiver streams measurements, and prints no tool's format.
-    fn told(&mut self, hosts: Vec<HostReport>) {
-        self.0.told(hosts);
+    fn receive_reports(&mut self, hosts: Vec<HostReport>) {
+        self.0.receive_reports(hosts);
     }
     fn phase_ended(&mut self, measured: &PhaseMeasurement) {
         self.0.phase_ended(measured);

@@ -46,7 +46,7 @@ impl Settling {
     }
 
     /// Records the end of a run on these targets, which took `took`.
-    pub(crate) fn ran<'a>(&mut self, took: Duration, targets: impl IntoIterator<Item = &'a TargetFacts>) {
+    pub(crate) fn record_run<'a>(&mut self, took: Duration, targets: impl IntoIterator<Item = &'a TargetFacts>) {
         self.last = Some(took);
         if let Some(watch) = &mut self.watch {
             targets.into_iter().for_each(|target| watch.include(target));
@@ -99,10 +99,10 @@ impl Settling {
 /// idle, or after a signal.
 fn wait_until_idle(watch: &IdleWatch, limit: Duration, stop: StopFlag) -> Option<&'static str> {
     let began = Instant::now();
-    let (mut before, mut quiet) = (watch.look(), 0);
+    let (mut before, mut quiet) = (watch.read(), 0);
     while quiet < IDLE_POLLS && !stop.requested() {
         stop.sleep(POLL_INTERVAL);
-        let now = watch.look();
+        let now = watch.read();
         let pending = watch.pending(&before, &now);
         if pending.is_some() && began.elapsed() >= limit {
             return pending;
@@ -139,7 +139,7 @@ mod tests {
         settling.begin();
         settling.wait(StopFlag::detached());
         assert_eq!(settling.settled().unwrap().waits, 0);
-        settling.ran(Duration::from_millis(1), []);
+        settling.record_run(Duration::from_millis(1), []);
         settling.wait(StopFlag::detached());
         let settled = settling.settled().unwrap();
         assert_eq!((settled.waits, settled.pause_ns), (1, Some(30_000_000)));
@@ -154,7 +154,7 @@ mod tests {
         stop.request();
         let mut settling = settling(Some(Duration::from_secs(3600)));
         settling.wait(stop);
-        settling.ran(Duration::from_secs(3600), []);
+        settling.record_run(Duration::from_secs(3600), []);
         settling.wait(stop);
         assert_eq!(settling.settled().unwrap().not_idle, 0);
     }
@@ -163,7 +163,7 @@ mod tests {
     fn simulated_devices_pause_in_their_own_time() {
         let mut settling = settling(Some(Duration::from_secs(60)));
         assert_eq!(settling.simulated_pause(), Duration::ZERO, "nothing before the first run");
-        settling.ran(Duration::from_secs(1), []);
+        settling.record_run(Duration::from_secs(1), []);
         assert_eq!(settling.simulated_pause(), Duration::from_secs(60));
         let settled = settling.settled().unwrap();
         assert_eq!((settled.waits, settled.waited_ns), (1, 60_000_000_000));

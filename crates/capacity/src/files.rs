@@ -64,10 +64,10 @@ impl Files {
         let path = directory.path();
         let unread = |source: io::Error| FilesError::Space { path: path.to_owned(), source };
         let opened = File::open(path).map_err(unread)?;
-        if let Some(kind) = InMemory::of(&opened).map_err(|error| unread(error.into()))? {
+        if let Some(kind) = InMemory::detect(&opened).map_err(|error| unread(error.into()))? {
             return Err(FilesError::InMemory { path: path.to_owned(), kind: kind.name() });
         }
-        let space = Space::of(&opened).map_err(|error| unread(error.into()))?;
+        let space = Space::read(&opened).map_err(|error| unread(error.into()))?;
         let space = space.ok_or_else(|| unread(io::ErrorKind::Unsupported.into()))?;
         // The map of allocated blocks takes space too.
         let usable = space.headroom_bytes() / 256 * 255 / TRANSFER_BYTES * TRANSFER_BYTES;

@@ -99,7 +99,7 @@ pub fn check(
 /// Returns the number, offset and length of each transfer, in order.
 fn transfers_of(order: &Permutation, count: u64, bytes: u64) -> impl Iterator<Item = (u64, u64, u64)> {
     (0..count).map(move |index| {
-        let offset = order.of(index) * TRANSFER_BYTES;
+        let offset = order.map_index(index) * TRANSFER_BYTES;
         (index, offset, TRANSFER_BYTES.min(bytes - offset))
     })
 }

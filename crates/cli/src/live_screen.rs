@@ -89,7 +89,7 @@ impl LiveScreen {
 
     /// Shows that a plot or a run of a study is prepared. `of` is the run's workload, if known.
     pub fn study_stage(&mut self, part: &str, workload: &str, what: &str, of: Option<&Workload>) {
-        self.phases = of.map_or_else(PhaseClock::default, PhaseClock::of);
+        self.phases = of.map_or_else(PhaseClock::default, PhaseClock::new);
         self.change(|picture| picture.study_stage(part, workload, what));
     }
 
@@ -178,7 +178,7 @@ fn draw(shared: &Shared, mut terminal: Screen) {
 
 impl Progress for LiveScreen {
     fn run_begins(&mut self, run: &RunBegun<'_>) {
-        self.phases = PhaseClock::of(run.workload);
+        self.phases = PhaseClock::new(run.workload);
         let place = place_of(run.workload, run.base);
         self.change(|picture| picture.run_begins(&run.workload.name, &place));
     }

@@ -49,7 +49,7 @@ pub enum LiveWarnings {
 
 impl LiveWarnings {
     /// Returns the selection of the command line.
-    pub fn of(common: &Common) -> LiveWarnings {
+    pub fn from_arguments(common: &Common) -> LiveWarnings {
         if common.verbose { LiveWarnings::All } else { LiveWarnings::FailuresOnly }
     }
 }
@@ -154,7 +154,7 @@ pub(crate) struct PhaseClock {
 
 impl PhaseClock {
     /// Starts before the first phase.
-    pub(crate) fn of(workload: &Workload) -> PhaseClock {
+    pub(crate) fn new(workload: &Workload) -> PhaseClock {
         let time_ns = |phase: &plumb_workload::Phase| Some((phase.ramp.0 + phase.stop.time?.0).max(1));
         PhaseClock { times_ns: workload.phase.iter().map(time_ns).collect(), begun: 0 }
     }
@@ -288,7 +288,7 @@ impl Drop for LiveLine {
 
 impl Progress for LiveLine {
     fn run_begins(&mut self, run: &RunBegun<'_>) {
-        self.phases = PhaseClock::of(run.workload);
+        self.phases = PhaseClock::new(run.workload);
     }
 
     fn phase_begins(&mut self, _phase: &str) {

@@ -17,8 +17,8 @@ pub struct OnDisk;
 
 impl Recordings for OnDisk {
     fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError> {
-        let everything = Below(Vec::new());
-        let asked = Asked {
+        let everything = ReplayedDirectory(Vec::new());
+        let asked = ReplaySource {
             path: &recording.path,
             model: recording.model.as_deref(),
             with: &recording.with,
@@ -42,8 +42,8 @@ impl Recordings for OnDisk {
     }
 
     fn survey(&self, replay: &Replay) -> Result<CallSurvey, ReplayError> {
-        let below = Below::of(replay);
-        let asked = Asked::of(replay)?;
+        let below = ReplayedDirectory::from_replay(replay);
+        let asked = ReplaySource::from_replay(replay)?;
         let open = || asked.open(replay.waits, &below);
         let own = match part_of(replay.share, replay.clones)? {
             ReplayPart::Copies(_) => None,
@@ -57,8 +57,8 @@ impl Recordings for OnDisk {
     }
 
     fn open_calls(&self, replay: &Replay) -> Result<RecordedCalls, ReplayError> {
-        let below = Below::of(replay);
-        let reader = Asked::of(replay)?.open(replay.waits, &below)?;
+        let below = ReplayedDirectory::from_replay(replay);
+        let reader = ReplaySource::from_replay(replay)?.open(replay.waits, &below)?;
         Ok(Box::new(Calls { reader, below, wanted: Vec::new(), first_ns: None }))
     }
 }
@@ -113,7 +113,12 @@ impl Own {
     }
 
     /// Divides calls as their order allows.
-    fn of_calls(share: ReplayShare, replay: &Replay, below: &Below, open: &Reopen<'_>) -> Result<Own, ReplayError> {
+    fn of_calls(
+        share: ReplayShare,
+        replay: &Replay,
+        below: &ReplayedDirectory,
+        open: &Reopen<'_>,
+    ) -> Result<Own, ReplayError> {
         let shares = shares_of_calls(share.of, replay, below, open)?;
         Ok(Own::new(shares, share.number, false))
     }
@@ -128,7 +133,12 @@ fn too_few(why: &'static str, path: &Path, shares: &Shares, ranks: u32, other: &
     ReplayError::TooFewParts { path: path.to_owned(), why, found: shares.parts, ranks, instead }
 }
 
-fn shares_of_calls(ranks: u32, replay: &Replay, below: &Below, open: &Reopen<'_>) -> Result<Shares, ReplayError> {
+fn shares_of_calls(
+    ranks: u32,
+    replay: &Replay,
+    below: &ReplayedDirectory,
+    open: &Reopen<'_>,
+) -> Result<Shares, ReplayError> {
     let (apart, why, other) = match replay.order {
         ReplayOrder::None | ReplayOrder::Thread => (Apart::Threads, "a thread stays whole", ""),
         ReplayOrder::Resource => {
@@ -147,12 +157,12 @@ fn shares_of_calls(ranks: u32, replay: &Replay, below: &Below, open: &Reopen<'_>
 /// # Errors
 /// The recording cannot be divided among this number of ranks.
 pub fn most_lanes(replay: &Replay, ranks: u32) -> Result<u32, ReplayError> {
-    let (below, asked) = (Below::of(replay), Asked::of(replay)?);
+    let (below, asked) = (ReplayedDirectory::from_replay(replay), ReplaySource::from_replay(replay)?);
     shares_of_calls(ranks, replay, &below, &|| asked.open(replay.waits, &below)).map(|shares| shares.most_lanes)
 }
 
 /// Source of a replay, with its repeats.
-struct Asked<'a> {
+struct ReplaySource<'a> {
     path: &'a Path,
     model: Option<&'a str>,
     with: &'a [PathBuf],
@@ -160,18 +170,18 @@ struct Asked<'a> {
     clones: Range<u32>,
 }
 
-impl<'a> Asked<'a> {
-    fn of(replay: &'a Replay) -> Result<Asked<'a>, ReplayError> {
+impl<'a> ReplaySource<'a> {
+    fn from_replay(replay: &'a Replay) -> Result<ReplaySource<'a>, ReplayError> {
         let clones = match part_of(replay.share, replay.clones)? {
             ReplayPart::Copies(copies) => copies,
             ReplayPart::Threads(_) => 0..1,
         };
         let model = replay.model.as_deref();
-        Ok(Asked { path: &replay.path, model, with: &replay.with, loops: replay.loops, clones })
+        Ok(ReplaySource { path: &replay.path, model, with: &replay.with, loops: replay.loops, clones })
     }
 
     /// Opens one recording, several at the same time, one repeatedly, or ops drawn from a model.
-    fn open(&self, of_fio: Waits, below: &Below) -> Result<Box<dyn Recorded + Send>, ReplayError> {
+    fn open(&self, of_fio: Waits, below: &ReplayedDirectory) -> Result<Box<dyn Recorded + Send>, ReplayError> {
         let waits = waits(of_fio);
         let path = self.path;
         let reader: Result<Box<dyn Recorded + Send>, TraceError> = match self.model {
@@ -187,7 +197,7 @@ impl<'a> Asked<'a> {
                     .map(|(path, copy)| MergedPart { path: path.to_owned(), percent: 100.0, times: self.loops, copy })
                     .collect();
                 let merged =
-                    MergedRecording::of_calls(&parts, waits, &|file, copy, time| below.copy_name(file, copy, time));
+                    MergedRecording::open_calls(&parts, waits, &|file, copy, time| below.copy_name(file, copy, time));
                 merged.map(|merged| Box::new(merged) as _)
             }
         };
@@ -203,11 +213,11 @@ fn is_pseudo_file(path: &str) -> bool {
 }
 
 /// Directory whose files are replayed, as path components.
-struct Below(Vec<String>);
+struct ReplayedDirectory(Vec<String>);
 
-impl Below {
-    fn of(replay: &Replay) -> Below {
-        Below(path_names(replay.below.as_deref().unwrap_or("/")).into_iter().map(str::to_owned).collect())
+impl ReplayedDirectory {
+    fn from_replay(replay: &Replay) -> ReplayedDirectory {
+        ReplayedDirectory(path_names(replay.below.as_deref().unwrap_or("/")).into_iter().map(str::to_owned).collect())
     }
 
     /// Returns a file's name in another copy or repeat of the recording. A file that is not replayed keeps its name.
@@ -269,7 +279,7 @@ fn call_act(act: RecordedAct) -> Option<CallAct> {
     })
 }
 
-fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
+fn call_survey(survey: &Survey, below: &ReplayedDirectory) -> CallSurvey {
     let mut ops: BTreeMap<OpKind, ReplayedSum> = BTreeMap::new();
     let mut left_out = Vec::new();
     for ((act, name), sum) in ACTS.iter().zip(&survey.acts).filter(|(_, sum)| sum.count > 0) {
@@ -319,7 +329,7 @@ fn call_survey(survey: &Survey, below: &Below) -> CallSurvey {
 /// The replayed calls of a recording.
 struct Calls {
     reader: Box<dyn Recorded + Send>,
-    below: Below,
+    below: ReplayedDirectory,
     /// Whether each file is replayed; indexed by file number.
     wanted: Vec<bool>,
     /// Start of the first call, ns.
@@ -473,7 +483,7 @@ mod tests {
 
     #[test]
     fn files_below_the_directory_are_replayed_under_their_relative_names() {
-        let below = |directory: &str| Below(path_names(directory).into_iter().map(str::to_owned).collect());
+        let below = |directory: &str| ReplayedDirectory(path_names(directory).into_iter().map(str::to_owned).collect());
         let path = |path: &str| FileName::Path(path.to_owned());
         assert_eq!(below("/a/b/").path(&path("/a/b/c/d")).as_deref(), Some("c/d"));
         assert_eq!(below("/a/b").path(&path("/a/b")).as_deref(), Some(""));
@@ -486,7 +496,7 @@ mod tests {
 
     #[test]
     fn repeats_stay_below_the_directory() {
-        let below = Below(vec!["a".to_owned()]);
+        let below = ReplayedDirectory(vec!["a".to_owned()]);
         let named = |path: &str, copy, time| below.copy_name(&FileName::Path(path.to_owned()), copy, time).to_string();
         assert_eq!([named("/a/b", 0, 0), named("/a/b", 0, 2), named("/c", 1, 2)], ["/a/b", "a/again-2/b", "/c"]);
         assert_eq!([named("/a/b", 3, 0), named("/a/b", 3, 2)], ["a/copy-3/b", "a/copy-3/again-2/b"]);

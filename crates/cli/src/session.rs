@@ -296,7 +296,7 @@ pub fn bench(common: &Common) -> Result<Bench, Stopped> {
 /// Creates the test bench for another tool's command line. Scripts run such commands thousands of times, so it does not
 /// open the database if a queue next to it accepts runs.
 pub fn bench_of_tool(common: &Common) -> Result<Bench, Stopped> {
-    let queue = if common.no_store { None } else { Queue::of(&database(common)?) };
+    let queue = if common.no_store { None } else { Queue::open(&database(common)?) };
     if queue.is_none() {
         return bench(common);
     }

@@ -87,7 +87,7 @@ pub enum FileSize {
 
 impl FileSize {
     /// Returns `Named` if `--size` was given.
-    pub fn of(size: Option<Bytes>) -> FileSize {
+    pub fn from_option(size: Option<Bytes>) -> FileSize {
         if size.is_some() { FileSize::Named } else { FileSize::Usual }
     }
 }

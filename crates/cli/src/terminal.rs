@@ -48,7 +48,7 @@ pub enum Key {
 
 impl Key {
     /// Parses bytes that arrived together. Arrows and other keys that send several bytes begin with Escape, too.
-    fn of(bytes: &[u8]) -> Key {
+    fn parse(bytes: &[u8]) -> Key {
         match bytes {
             [0x1b] => Key::Quit,
             [0x1b, ..] => Key::Other,
@@ -177,7 +177,7 @@ impl Screen {
         };
         match count {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
-            Ok(count) => Ok(Some(Key::of(&bytes[..count]))),
+            Ok(count) => Ok(Some(Key::parse(&bytes[..count]))),
             // A signal arrived, or another program read the key.
             Err(Errno::INTR | Errno::AGAIN) => Ok(None),
             Err(error) => Err(error.into()),
@@ -240,7 +240,7 @@ mod tests {
             ("é".as_bytes(), Key::Other),
             (b"\xff", Key::Other),
         ] {
-            assert_eq!(Key::of(bytes), key, "{bytes:?}");
+            assert_eq!(Key::parse(bytes), key, "{bytes:?}");
         }
     }
 }

@@ -65,7 +65,7 @@ pub struct Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndingKind {
     /// The rank reported that it cannot continue.
-    Said,
+    Reported,
     /// The rank does not answer: waiting for it would never end.
     Silent,
 }
@@ -135,7 +135,7 @@ pub trait Cluster: Send + Sync {
     fn tell(&self, _news: &[u8]) {}
 
     /// Returns news from other ranks since the last call, in order of arrival.
-    fn told(&self) -> Vec<(u32, Vec<u8>)> {
+    fn take_news(&self) -> Vec<(u32, Vec<u8>)> {
         Vec::new()
     }
 
@@ -206,7 +206,7 @@ pub trait Cluster: Send + Sync {
     /// # Errors
     /// Returns an error if the parent in the tree does not answer.
     fn barrier(&self, arrival: Arrival, patience: &Patience<'_>) -> Result<Release, ClusterError> {
-        let mut arrivals = Arrivals::of(self.rank(), arrival);
+        let mut arrivals = Arrivals::new(self.rank(), arrival);
         self.reduce(&mut arrivals, patience)?;
         let decided = match self.rank() {
             0 => arrivals.decided(clock::monotonic_ns().saturating_add(self.release_delay_ns())),
@@ -235,10 +235,10 @@ const ENDS: u8 = b'e';
 const SEPARATORS: [char; 2] = ['\u{1e}', '\u{1f}'];
 
 impl Arrivals {
-    fn of(rank: u32, arrival: Arrival) -> Arrivals {
+    fn new(rank: u32, arrival: Arrival) -> Arrivals {
         let endings = match arrival {
             Arrival::Ready => Vec::new(),
-            Arrival::Ends(why) => vec![Ending { rank, kind: EndingKind::Said, why }],
+            Arrival::Ends(why) => vec![Ending { rank, kind: EndingKind::Reported, why }],
         };
         Arrivals { endings }
     }
@@ -271,7 +271,7 @@ fn endings(bytes: &[u8]) -> Vec<Ending> {
     let ending = |text: &str| {
         let mut parts = text.splitn(3, within);
         let rank = parts.next()?.parse().ok()?;
-        let kind = if parts.next()? == "silent" { EndingKind::Silent } else { EndingKind::Said };
+        let kind = if parts.next()? == "silent" { EndingKind::Silent } else { EndingKind::Reported };
         Some(Ending { rank, kind, why: parts.next()?.to_owned() })
     };
     text.split(between).filter_map(ending).collect()
@@ -284,7 +284,7 @@ impl Reduction for Arrivals {
             Ok([ENDS, text @ ..]) => endings(text).into_iter().for_each(|ending| self.add(ending)),
             Ok(_) => {
                 let why = ClusterError::Unexpected { rank: child, what: "not an arrival" }.to_string();
-                self.add(Ending { rank: child, kind: EndingKind::Said, why });
+                self.add(Ending { rank: child, kind: EndingKind::Reported, why });
             }
             Err(error) => self.add(Ending { rank: child, kind: EndingKind::Silent, why: error.to_string() }),
         }

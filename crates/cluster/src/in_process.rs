@@ -135,7 +135,7 @@ mod tests {
             let arrival = if thread.rank() == 39 { Arrival::Ends("no space".to_owned()) } else { Arrival::Ready };
             thread.barrier(arrival, &wait_forever).unwrap()
         });
-        let ending = Ending { rank: 39, kind: EndingKind::Said, why: "no space".to_owned() };
+        let ending = Ending { rank: 39, kind: EndingKind::Reported, why: "no space".to_owned() };
         assert!(ended.iter().all(|release| *release == Release::End(vec![ending.clone()])));
     }
 

@@ -77,7 +77,7 @@ pub fn launcher() -> Option<(Launcher, u32)> {
 mod tests {
     use super::*;
 
-    fn of(variables: &[(&str, &str)]) -> Option<Launched> {
+    fn launched_with(variables: &[(&str, &str)]) -> Option<Launched> {
         launched_by(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
@@ -86,18 +86,18 @@ mod tests {
     fn launchers_are_known_by_their_variables() {
         let some = |launcher, size, rank| Some(Launched { launcher, size, rank });
         assert_eq!(
-            of(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "3"), ("PMIX_RANK", "3")]),
+            launched_with(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "3"), ("PMIX_RANK", "3")]),
             some(Launcher::OpenMpi, Some(4), 3)
         );
-        assert_eq!(of(&[("PMI_SIZE", "4"), ("PMI_RANK", "0")]), some(Launcher::Pmi, Some(4), 0));
+        assert_eq!(launched_with(&[("PMI_SIZE", "4"), ("PMI_RANK", "0")]), some(Launcher::Pmi, Some(4), 0));
         let pmix = [("PMIX_RANK", "1"), ("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "1")];
-        assert_eq!(of(&pmix), some(Launcher::Pmix, Some(8), 1));
-        assert_eq!(of(&pmix[..1]), some(Launcher::Pmix, None, 1));
-        assert_eq!(of(&pmix[1..]), some(Launcher::Slurm, Some(8), 1));
-        assert_eq!(of(&[]), None);
-        assert_eq!(of(&[("OMPI_COMM_WORLD_SIZE", "1"), ("OMPI_COMM_WORLD_RANK", "0")]), None);
+        assert_eq!(launched_with(&pmix), some(Launcher::Pmix, Some(8), 1));
+        assert_eq!(launched_with(&pmix[..1]), some(Launcher::Pmix, None, 1));
+        assert_eq!(launched_with(&pmix[1..]), some(Launcher::Slurm, Some(8), 1));
+        assert_eq!(launched_with(&[]), None);
+        assert_eq!(launched_with(&[("OMPI_COMM_WORLD_SIZE", "1"), ("OMPI_COMM_WORLD_RANK", "0")]), None);
         // As in a batch script, and in the shell of an allocation.
-        assert_eq!(of(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), None);
-        assert_eq!(of(&[("PMI_RANK", "none"), ("PMI_SIZE", "4")]), None);
+        assert_eq!(launched_with(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")]), None);
+        assert_eq!(launched_with(&[("PMI_RANK", "none"), ("PMI_SIZE", "4")]), None);
     }
 }

@@ -65,7 +65,7 @@ impl Roster {
     /// # Errors
     /// Returns an error if a rank does not answer.
     pub fn of_all(cluster: &dyn Cluster, own: Member, patience: &Patience<'_>) -> Result<Roster, ClusterError> {
-        let mut roster = Roster::of(cluster.rank(), own);
+        let mut roster = Roster::new(cluster.rank(), own);
         cluster.reduce(&mut roster, patience)?;
         let bytes = if cluster.rank() == 0 { roster.bytes() } else { Vec::new() };
         let roster = Roster::read(&cluster.broadcast(bytes, patience)?);
@@ -76,7 +76,7 @@ impl Roster {
     }
 
     /// Creates a roster of one rank.
-    pub(crate) fn of(rank: u32, member: Member) -> Roster {
+    pub(crate) fn new(rank: u32, member: Member) -> Roster {
         Roster { members: BTreeMap::from([(rank, member)]) }
     }
 

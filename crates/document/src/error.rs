@@ -117,7 +117,7 @@ impl ReadError {
     }
 
     /// Adds the segment that led to the value.
-    pub(crate) fn within(mut self, segment: Segment) -> ReadError {
+    pub(crate) fn with_segment(mut self, segment: Segment) -> ReadError {
         self.0.path.push(segment);
         self
     }

@@ -100,7 +100,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Date(_) => Err(self.unexpected_by(&visitor)),
             Value::List(list) => visitor.visit_seq(Elements { elements: list.iter(), index: 0 }),
             Value::Table(table) => {
-                visitor.visit_map(Entries::of(table, None)).map_err(|error| at_its_key(error, table))
+                visitor.visit_map(Entries::new(table, None)).map_err(|error| at_its_key(error, table))
             }
         };
         read.map_err(|error| at(error, self))
@@ -210,7 +210,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         let table = self.table()?;
-        let entries = Entries::of(table, fields.first().copied());
+        let entries = Entries::new(table, fields.first().copied());
         visitor.visit_map(entries).map_err(|error| at(at_its_key(error, table), self))
     }
 
@@ -227,7 +227,7 @@ impl<'de> Deserializer<'de> for &'de Node {
             (Some(choice), _) => visitor.visit_enum(choice),
             (None, Value::Text(text)) => visitor.visit_borrowed_str(text),
             (None, Value::Integer(number)) => visitor.visit_u64(*number as u64),
-            (None, Value::Table(table)) => visitor.visit_map(Entries::of(table, None)),
+            (None, Value::Table(table)) => visitor.visit_map(Entries::new(table, None)),
             (None, _) => Err(self.unexpected_by(&visitor)),
         };
         read.map_err(|error| at(error, self))
@@ -253,7 +253,7 @@ fn chosen<'de>(
         Value::Text(word) if choices.contains(&word.as_str()) => {
             Ok(Some(Choice { name: word, place: node.place(), body: None }))
         }
-        Value::Table(table) if !has_own_forms || has_any(table, choices) => Choice::of(table).map(Some),
+        Value::Table(table) if !has_own_forms || has_any(table, choices) => Choice::from_table(table).map(Some),
         Value::Text(_) | Value::Integer(0..=MOST_U64) | Value::Table(_) if has_own_forms => Ok(None),
         Value::Text(word) => Err(ReadError::unknown_choice(word, choices)),
         _ if has_own_forms => Err(node.unexpected_by(visitor)),
@@ -290,13 +290,13 @@ fn at(error: ReadError, node: &Node) -> ReadError {
 #[cold]
 #[inline(never)]
 fn of_element(error: ReadError, node: &Node, index: usize) -> ReadError {
-    error.or_at(node.place()).within(Segment::Index(index))
+    error.or_at(node.place()).with_segment(Segment::Index(index))
 }
 
 #[cold]
 #[inline(never)]
 fn of_value(error: ReadError, (key, node): &Entry) -> ReadError {
-    error.or_at(node.place()).within(Segment::Key(key.get_ref().clone()))
+    error.or_at(node.place()).with_segment(Segment::Key(key.get_ref().clone()))
 }
 
 /// Gives an error about a key the position of that key. For a duplicate key, this is the second one.
@@ -343,7 +343,7 @@ impl<'de> Entries<'de> {
         Entries { first: None, is_first_read: true, rest: [].iter(), value: None }
     }
 
-    fn of(table: &'de Table, first: Option<&str>) -> Entries<'de> {
+    fn new(table: &'de Table, first: Option<&str>) -> Entries<'de> {
         let entries = table.as_entries();
         let first = first.and_then(|first| entries.iter().find(|(key, _)| key.get_ref() == first));
         Entries { first, is_first_read: first.is_none(), rest: entries.iter(), value: None }
@@ -447,7 +447,7 @@ struct Choice<'de> {
 }
 
 impl<'de> Choice<'de> {
-    fn of(table: &'de Table) -> Result<Choice<'de>, ReadError> {
+    fn from_table(table: &'de Table) -> Result<Choice<'de>, ReadError> {
         match table.as_entries() {
             [(key, value)] => Ok(Choice { name: key.get_ref(), place: key.place(), body: Some(value) }),
             [] => Err(ReadError::no_choice(None)),
@@ -463,7 +463,7 @@ impl<'de> Choice<'de> {
             Some(body) => error.or_at(body.place()),
             None => error,
         };
-        error.within(Segment::Key(self.name.to_owned()))
+        error.with_segment(Segment::Key(self.name.to_owned()))
     }
 }
 
@@ -556,7 +556,9 @@ impl<'de> Deserializer<'de> for NoContent<'de> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        visitor.visit_map(Entries::none()).map_err(|error: ReadError| error.within(Segment::Key(self.0.to_owned())))
+        visitor
+            .visit_map(Entries::none())
+            .map_err(|error: ReadError| error.with_segment(Segment::Key(self.0.to_owned())))
     }
 
     #[inline(never)]

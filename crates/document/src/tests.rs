@@ -398,7 +398,7 @@ enum Named {
 
 // Protects stored results and their readers: skipped fields, flattened fields, and the form of each kind of choice.
 #[test]
-fn types_are_written_as_their_attributes_say() {
+fn types_are_written_by_their_attributes() {
     let written = Written {
         absent: None,
         empty: None,

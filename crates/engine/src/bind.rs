@@ -163,7 +163,7 @@ impl BlockWorker {
                 let files = match opened {
                     Ok(files) => files,
                     Err(error) if self.group.on_error == OnError::Leave => {
-                        return Ok(JobFault::of(&error).fail(barrier));
+                        return Ok(JobFault::from_error(&error).fail(barrier));
                     }
                     Err(error) => return Err(Box::new(error).into()),
                 };
@@ -229,7 +229,7 @@ impl BlockWorker {
         match &self.plan {
             StreamPlan::Plumb(plan) if own => {
                 let buffers = match &self.group.content {
-                    None => Buffers::of(self.content, self.content_stream),
+                    None => Buffers::for_target(self.content, self.content_stream),
                     Some(content) => Buffers::new(&BufferRequest {
                         content,
                         stream: self.content_stream,
@@ -329,7 +329,7 @@ impl<'a> Running<'a> {
         let BlockWorker { group, plan, pacing, stream, .. } = self.worker;
         let paced = |kinds| bind_pacer(pacing, self.barrier, stream.rng(Purpose::Arrival), kinds);
         // Set by the pacer and read by the source, if rates determine the mix.
-        let kinds = || KindsDue::of(group.work.moves(), &pacing.pace);
+        let kinds = || KindsDue::for_pace(group.work.moves(), &pacing.pace);
         let drawn = |source, kinds| Bound { source, pacer: paced(kinds), reading: None };
         Ok(match plan {
             StreamPlan::Plumb(plan) => drawn(AnySource::Plumb(PlumbSource::new(plan)), None),
@@ -454,7 +454,7 @@ pub(crate) fn bind_pacer<'a>(
         search: &barrier.report().search,
         kinds,
     };
-    AnyPacer::of(&request)
+    AnyPacer::new(&request)
 }
 
 /// Passes the barrier, runs the loop with one op at a time, and stops the clock.

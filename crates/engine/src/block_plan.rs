@@ -137,7 +137,7 @@ pub(crate) fn worker(
     let Some(target) = targets.get(&seat.group.target) else { return Err(no_files(seat)) };
     let group = with_appended_ranges(seat.group, target);
     let plan = plan_as(seat, &group, workload.seed, target)?;
-    let bound = || BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error));
+    let bound = || BoundBackend::resolve(&group.backend, group.depth).map_err(|error| seat.error(error));
     let (files, (backend, note)) = match (target, workload.target.get(&group.target)) {
         (OpenTarget::Files(open), _) => {
             let users = seat.phase.workers.iter().filter(|other| other.target == group.target);
@@ -287,7 +287,7 @@ fn null_lengths(stream: &BlockStream, bytes: u64) -> Lengths {
         BlockStream::Sweep(sweep) => {
             let files = match &sweep.parts {
                 SweepParts::Files { lengths } => lengths.len(),
-                SweepParts::Said(parts) => parts.iter().map(|part| part.file as usize + 1).max().unwrap_or(1),
+                SweepParts::Listed(parts) => parts.iter().map(|part| part.file as usize + 1).max().unwrap_or(1),
             };
             sweep.ends(files)
         }

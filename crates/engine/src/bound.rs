@@ -63,14 +63,14 @@ impl BoundBackend {
 
     /// Resolves a workload's backend for a worker of this depth. If `auto` finds no io_uring, the second value
     /// is a note about it.
-    pub(crate) fn of(backend: &Backend, depth: u32) -> Result<(BoundBackend, Option<String>), WorkerError> {
+    pub(crate) fn resolve(backend: &Backend, depth: u32) -> Result<(BoundBackend, Option<String>), WorkerError> {
         Ok(match backend {
             Backend::Auto if depth > 1 => match io_uring_refusal() {
                 None => (BoundBackend::IoUring(RingModes::BEST), None),
                 Some(reason) => (BoundBackend::Psync, Some(format!("io_uring: {reason}; psync at depth 1 used"))),
             },
             Backend::Auto | Backend::Psync => (BoundBackend::Psync, None),
-            Backend::IoUring { .. } => (BoundBackend::IoUring(RingModes::of(backend)), None),
+            Backend::IoUring { .. } => (BoundBackend::IoUring(RingModes::for_backend(backend)), None),
             Backend::Null => (BoundBackend::Null, None),
             Backend::Sim => return Err(WorkerError::NotSimulated),
             Backend::Foreign { engine, .. } => return Err(WorkerError::Foreign { engine: engine.clone() }),

@@ -24,7 +24,7 @@ pub(crate) struct LaidOut {
 /// Source of a target's files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FilesFrom<'a> {
-    There(&'a TestDir),
+    Existing(&'a TestDir),
     /// Lay the files out here, for this run and later ones.
     New(&'a TestDir),
     /// Other data is at their path: use the run's own directory.
@@ -50,7 +50,7 @@ impl KeptFiles {
 
     pub(crate) fn source(&self, wanted: &LaidOut) -> FilesFrom<'_> {
         match self.laid_out.borrow().iter().find(|there| there.path == wanted.path) {
-            Some(there) if there == wanted => FilesFrom::There(&self.dir),
+            Some(there) if there == wanted => FilesFrom::Existing(&self.dir),
             Some(_) => FilesFrom::Taken,
             None => FilesFrom::New(&self.dir),
         }

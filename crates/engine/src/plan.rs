@@ -285,7 +285,7 @@ impl WorkerSeat<'_> {
             ramp: Nanos(self.phase.ramp.0.saturating_add(self.group.ramp.0)),
             paces_all: self.group.work.foreign_stream().is_none(),
             flow_home: flow_home(&self.phase.workers, self.group_number),
-            flow_entry: FlowEntry::of(self.group),
+            flow_entry: FlowEntry::for_group(self.group),
         }
     }
 
@@ -358,7 +358,7 @@ pub(crate) fn seats(phase: &Phase, phase_number: u32) -> impl Iterator<Item = Wo
 /// Returns the checksum of a group's headers; `None` if its blocks have no headers of Plumb.
 fn own_checksum(group: &WorkerGroup) -> Option<Checksum> {
     let verify = group.verify.as_ref().filter(|verify| verify.layout == StampLayout::Plumb)?;
-    Checksum::of(verify.method)
+    Checksum::for_method(verify.method)
 }
 
 /// Returns the stamping rules of a target, with an interval that fits everything in the workload that writes or

@@ -74,19 +74,19 @@ impl PriorityCells {
         Ok(PriorityCells { times: SharedSlice::new(count)?, places })
     }
 
-    fn of(&self, worker: usize) -> Option<(&[ClassTimes], &[PriorityClass])> {
+    fn get(&self, worker: usize) -> Option<(&[ClassTimes], &[PriorityClass])> {
         let (start, classes) = self.places.get(worker)?;
         Some((&self.times[*start..*start + classes.len()], classes))
     }
 
     /// Returns the writer of one worker; `None` if all of its ops have one class. Only one may exist per worker.
     pub(crate) fn tally(&self, worker: usize) -> Option<PriorityTally<'_>> {
-        self.of(worker).filter(|(times, _)| !times.is_empty()).map(|(times, classes)| PriorityTally { times, classes })
+        self.get(worker).filter(|(times, _)| !times.is_empty()).map(|(times, classes)| PriorityTally { times, classes })
     }
 
     /// Returns the times of a worker's ops of this kind by priority; empty if all have one class.
     pub(crate) fn read(&self, worker: usize, kind: OpKind) -> Vec<PriorityMeasurement> {
-        let Some((times, classes)) = self.of(worker) else { return Vec::new() };
+        let Some((times, classes)) = self.get(worker) else { return Vec::new() };
         let of_kind = times.iter().zip(classes).filter(|(_, class)| class.kind == kind);
         of_kind
             .map(|(times, class)| {

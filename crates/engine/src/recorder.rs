@@ -191,7 +191,7 @@ impl PhaseCells {
 
     /// Reads one worker's cells.
     pub(crate) fn read_worker(&self, number: usize) -> Reading {
-        let mut reading = Reading::of(self.worker(number));
+        let mut reading = Reading::from_cells(self.worker(number));
         reading.errors += self.ramp(number).map_or(0, |cells| cells.errors.load(Relaxed));
         reading
     }
@@ -203,7 +203,7 @@ impl PhaseCells {
 
     /// Returns a worker's totals of data ops in its measured time. Reads one page and no distributions.
     pub(crate) fn data_totals(&self, number: usize) -> DataTotals {
-        DataTotals::of(self.worker(number))
+        DataTotals::from_cells(self.worker(number))
     }
 
     /// Returns a worker's ops and bytes in its measured time, by kind. Reads one page and no distributions.

@@ -94,7 +94,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// A queue that is refilled whenever there is room, and waits for one completion otherwise.
     #[cfg(test)]
-    pub(crate) const fn of(depth: u32) -> Queue {
+    pub(crate) const fn with_depth(depth: u32) -> Queue {
         Queue {
             depth,
             submit: depth,

@@ -346,7 +346,7 @@ where
             }
             self.backend.before(op);
             let intended = loop {
-                let at = match self.pacer.due(now, PacedOp::of(op)) {
+                let at = match self.pacer.due(now, PacedOp::from_op(op)) {
                     Due::Now { intended } => break intended,
                     Due::At(at) => at,
                     // Nothing is in flight here.

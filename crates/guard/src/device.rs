@@ -209,7 +209,7 @@ impl SystemDevices {
 
     /// Refuses a file that the system uses as a device: the image of a loop device, or a swap file.
     pub(crate) fn refuse_if_image(&self, path: &Path, file: Identity) -> Result<(), Refusal> {
-        let same = |other: &Path| fs::metadata(other).is_ok_and(|meta| Identity::of_metadata(&meta) == file);
+        let same = |other: &Path| fs::metadata(other).is_ok_and(|meta| Identity::from_metadata(&meta) == file);
         for loop_device in self.loop_devices().map_err(Refusal::io(path, "list the loop devices"))? {
             if same(&loop_device.image) {
                 return Err(Refusal::FileInUse {
@@ -232,7 +232,7 @@ impl SystemDevices {
     /// Returns the files that [`refuse_if_image`](SystemDevices::refuse_if_image) refuses, for checking many files.
     pub(crate) fn images(&self) -> io::Result<Vec<Identity>> {
         let images = self.loop_devices()?.into_iter().map(|device| device.image);
-        let identity = |path: PathBuf| Some(Identity::of_metadata(&fs::metadata(path).ok()?));
+        let identity = |path: PathBuf| Some(Identity::from_metadata(&fs::metadata(path).ok()?));
         Ok(images.chain(self.swaps()).filter_map(identity).collect())
     }
 
@@ -328,13 +328,13 @@ impl SystemDevices {
 
     /// Returns the number of loop devices with this image.
     pub(super) fn count_images(&self, image: Identity) -> io::Result<usize> {
-        let is_it = |path: &Path| fs::metadata(path).is_ok_and(|meta| Identity::of_metadata(&meta) == image);
+        let is_it = |path: &Path| fs::metadata(path).is_ok_and(|meta| Identity::from_metadata(&meta) == image);
         Ok(self.loop_devices()?.iter().filter(|device| is_it(&device.image)).count())
     }
 
     /// Returns `true` if a file is swap space in use.
     pub(super) fn is_swap(&self, file: Identity) -> bool {
-        self.swaps().iter().any(|swap| fs::metadata(swap).is_ok_and(|meta| Identity::of_metadata(&meta) == file))
+        self.swaps().iter().any(|swap| fs::metadata(swap).is_ok_and(|meta| Identity::from_metadata(&meta) == file))
     }
 
     /// Returns the files and devices used as swap space. Source: proc_swaps(5).

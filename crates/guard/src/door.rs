@@ -30,7 +30,7 @@ pub enum Naming {
     /// Names that the job's language generates: many files in one directory, and directories that may be removed.
     Generated,
     /// Names that the user typed.
-    Said,
+    Typed,
 }
 
 /// Kind of file found under a name.
@@ -102,7 +102,7 @@ impl Door {
     }
 
     /// Resolves paths from these directories. Symbolic links below them are not followed.
-    pub fn within(self, roots: Arc<Roots>) -> Door {
+    pub fn with_roots(self, roots: Arc<Roots>) -> Door {
         Door { roots: Some(roots), ..self }
     }
 
@@ -110,10 +110,10 @@ impl Door {
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
-    pub fn look(&mut self, path: &Path) -> Result<FoundName, Refusal> {
+    pub fn find(&mut self, path: &Path) -> Result<FoundName, Refusal> {
         let (dir, name) = self.enter(path)?;
         match rustix::fs::statat(&dir.fd, name, AtFlags::empty()) {
-            Ok(stat) => Ok(FoundName::of(&stat)),
+            Ok(stat) => Ok(FoundName::from_stat(&stat)),
             Err(Errno::NOENT) => Ok(FoundName::Nothing),
             Err(error) => Err(Refusal::io(path, "look at it")(error)),
         }
@@ -187,7 +187,7 @@ impl Door {
     pub fn open(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
         match self.naming {
             Naming::Generated => self.open_generated(path, create),
-            Naming::Said => self.open_typed(path, create),
+            Naming::Typed => self.open_typed(path, create),
         }
     }
 
@@ -342,9 +342,9 @@ impl Door {
         match known {
             Some(KnownFile { owner: FileOwner::Plumb, is_of_this_run }) => {
                 let fd = open_again_as(judged.as_fd(), path, Access::ReadWrite, OFlags::empty())?;
-                self.refuse_in_use(path, Identity::of(&stat))?;
+                self.refuse_in_use(path, Identity::from_stat(&stat))?;
                 if !is_of_this_run {
-                    self.guard.take(fd.as_fd(), Identity::of(&stat), path, FileOwner::Plumb);
+                    self.guard.take(fd.as_fd(), Identity::from_stat(&stat), path, FileOwner::Plumb);
                 }
                 Ok(PassedFile { file: fd, origin: PassReason::TestData })
             }
@@ -368,7 +368,7 @@ impl Door {
     }
 
     fn open_typed(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
-        if create == Create::Never && self.look(path)? == FoundName::Nothing {
+        if create == Create::Never && self.find(path)? == FoundName::Nothing {
             return Err(Refusal::io(path, "open it for reading and writing")(Errno::NOENT));
         }
         // Any of the workers that share a file may create or take it; those that come later must find it marked.
@@ -473,7 +473,7 @@ pub enum Create {
 }
 
 impl FoundName {
-    fn of(stat: &Stat) -> FoundName {
+    fn from_stat(stat: &Stat) -> FoundName {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => FoundName::File {
                 length_bytes: u64::try_from(stat.st_size).unwrap_or(0),

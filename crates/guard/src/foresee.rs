@@ -38,7 +38,7 @@ impl Guard {
                     return Err(read_only_file_system(path));
                 }
                 if kind == FileType::RegularFile {
-                    machine.refuse_if_image(path, Identity::of(&stat))?;
+                    machine.refuse_if_image(path, Identity::from_stat(&stat))?;
                 }
                 rustix::fs::access(path, Access::WRITE_OK).map_err(Refusal::io(path, "write to it"))
             }

@@ -73,7 +73,7 @@ impl Guard {
             Errno::NOTDIR => Refusal::WrongKind { path: path.to_owned(), found: "a file", expected: "a directory" },
             error => Refusal::io(path, "open it")(error),
         })?;
-        let identity = rustix::fs::fstat(&fd).map(|stat| Identity::of(&stat));
+        let identity = rustix::fs::fstat(&fd).map(|stat| Identity::from_stat(&stat));
         let is_named = identity.is_ok_and(|identity| self.permissions.names_file(identity));
         let found = Found::in_root(fd.as_fd()).map_err(Refusal::io(path, "check what is in it"))?;
         let not_test_data = |found: String| Refusal::NotTestData {
@@ -236,7 +236,7 @@ mod tests {
         fs::write(root.join("00000001/00000001"), vec![1; 4 << 20]).unwrap();
         fs::File::open(root.join("00000001/00000001")).unwrap().sync_all().unwrap();
         let fits = |needed: u64, existing| unnamed.open_numbered_tree(&root, needed, existing).is_ok();
-        let free = crate::space::Space::of(fs::File::open(&root).unwrap()).unwrap().unwrap().headroom_bytes();
+        let free = crate::space::Space::read(fs::File::open(&root).unwrap()).unwrap().unwrap().headroom_bytes();
         assert!(!fits(u64::MAX, ExistingTree::Reuse) && fits(u64::MAX, ExistingTree::Trust));
         // Other programs write to the file system too: half of the free space is far from both limits.
         assert!(fits(free / 2, ExistingTree::Remove) && fits(4 << 20, ExistingTree::Reuse));

@@ -68,7 +68,7 @@ impl Guard {
             blank::may_be(judged.as_fd(), path, self.recognise)
                 .map_err(|why| existing(self.not_blank(judged.as_fd(), why)))?;
         }
-        SystemDevices::this().refuse_if_image(path, Identity::of(checked))?;
+        SystemDevices::this().refuse_if_image(path, Identity::from_stat(checked))?;
         let file = place.open(checked, OFlags::RDWR)?;
         // A lease requires that no other descriptor of the file is open.
         drop(judged);
@@ -91,7 +91,7 @@ impl Guard {
         // Another host may have created the file just now, and marked it while this one waited for it to be closed.
         let known = self.known_as(file.as_fd(), &after);
         let owner = known.map_or(owner, |known| known.owner);
-        self.take(file.as_fd(), Identity::of(&after), path, owner);
+        self.take(file.as_fd(), Identity::from_stat(&after), path, owner);
         drop(alone);
         Ok((file, if owner == FileOwner::Plumb { PassReason::TestData } else { PassReason::Blank }))
     }
@@ -102,7 +102,7 @@ impl Guard {
         match (blank, place.copy_of) {
             (Err(NotBlank::Data { .. } | NotBlank::TooLarge { .. }), Some(source)) => {
                 let input = rustix::fs::fstat(source.file)?;
-                match Identity::of(&input) == Identity::of(stat) {
+                match Identity::from_stat(&input) == Identity::from_stat(stat) {
                     true => Err(NotBlank::InUse { by: None }),
                     false => same::prove(file.as_fd(), place.path, source, self.patience),
                 }
@@ -129,7 +129,7 @@ impl Guard {
         // After this, the image contains everything that was only in the device's cache.
         rustix::io::retry_on_intr(|| rustix::fs::fsync(device))?;
         let before = rustix::fs::fstat(&file)?;
-        let identity = Identity::of(&before);
+        let identity = Identity::from_stat(&before);
         if os::loop_image(device)? != (identity.device, identity.inode) {
             return Err(NotBlank::Changed);
         }
@@ -171,5 +171,5 @@ fn refuse_links(stat: &Stat) -> Result<(), NotBlank> {
 /// Returns everything that changes when another program modifies the file.
 #[allow(clippy::unnecessary_cast)]
 fn state(stat: &Stat) -> (FileState, u64) {
-    (FileState::of(stat), stat.st_nlink as u64)
+    (FileState::from_stat(stat), stat.st_nlink as u64)
 }

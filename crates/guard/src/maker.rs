@@ -36,7 +36,7 @@ impl Maker {
         match *known {
             Some(maker) if maker.pid == pid => maker,
             _ => {
-                let maker = Maker::of(pid);
+                let maker = Maker::for_process(pid);
                 *known = Some(maker);
                 maker
             }
@@ -44,7 +44,7 @@ impl Maker {
     }
 
     /// Describes a process of this machine and PID namespace.
-    pub(super) fn of(pid: u32) -> Maker {
+    pub(super) fn for_process(pid: u32) -> Maker {
         Maker { place: this_place(), pid, started_ticks: started_ticks(pid).unwrap_or(0) }
     }
 

@@ -71,7 +71,7 @@ pub(super) struct LeftAs {
 impl LeftAs {
     // The types of the fields differ between architectures.
     #[allow(clippy::unnecessary_cast)]
-    pub(super) fn of(stat: &Stat) -> LeftAs {
+    pub(super) fn from_stat(stat: &Stat) -> LeftAs {
         LeftAs {
             length_bytes: stat.st_size as u64,
             written_s: stat.st_mtime as u64,
@@ -89,12 +89,12 @@ impl Mark {
     /// Returns the mark of a file that process `pid` has taken.
     #[cfg(test)]
     pub(super) fn taken_by(owner: FileOwner, run: RunName, pid: u32) -> Mark {
-        Mark::Taken { owner, run, maker: Maker::of(pid), at_s: now_s() }
+        Mark::Taken { owner, run, maker: Maker::for_process(pid), at_s: now_s() }
     }
 
     /// Returns the mark of a file that a run leaves.
     pub(super) fn left(owner: FileOwner, register: u32, stat: &Stat) -> Mark {
-        Mark::Left { owner, register, at_s: now_s(), as_: LeftAs::of(stat) }
+        Mark::Left { owner, register, at_s: now_s(), as_: LeftAs::from_stat(stat) }
     }
 
     /// Returns the owner of the file.
@@ -119,7 +119,7 @@ impl Mark {
                 Life::Elsewhere => is_within(at_s, SHARED_MAKING_S),
             },
             Mark::Left { register, at_s, as_, .. } => {
-                register != own_register && is_within(at_s, SHARED_LEFT_S) && as_ == LeftAs::of(stat)
+                register != own_register && is_within(at_s, SHARED_LEFT_S) && as_ == LeftAs::from_stat(stat)
             }
             Mark::Old(_) => false,
         }
@@ -140,7 +140,7 @@ impl Mark {
         }
     }
 
-    pub(super) fn of_word(word: &str) -> Option<Mark> {
+    pub(super) fn parse(word: &str) -> Option<Mark> {
         let mut parts = word.split('.');
         let kind = parts.next()?;
         let numbers: Vec<u64> = parts.map(|part| u64::from_str_radix(part, BASE)).collect::<Result<_, _>>().ok()?;
@@ -166,10 +166,10 @@ impl Mark {
         format!("2 {} {}", in_base(inode), self.word())
     }
 
-    fn of_value(value: &str, inode: u64) -> Option<Mark> {
+    fn from_value(value: &str, inode: u64) -> Option<Mark> {
         if let Some(rest) = value.strip_prefix("2 ") {
             let (named, word) = rest.split_once(' ')?;
-            return Mark::of_word(word).filter(|_| u64::from_str_radix(named, BASE) == Ok(inode));
+            return Mark::parse(word).filter(|_| u64::from_str_radix(named, BASE) == Ok(inode));
         }
         let named = |rest: &str| rest.split(',').next().and_then(|text| text.parse().ok()) == Some(inode);
         let old =
@@ -183,7 +183,7 @@ impl Mark {
     pub(super) fn read(file: BorrowedFd<'_>, inode: u64) -> Option<Mark> {
         let mut value = [0; VALUE_BYTES];
         let length = os::fgetxattr(file, MARK, &mut value[..]).ok()?;
-        Mark::of_value(std::str::from_utf8(value.get(..length)?).ok()?, inode)
+        Mark::from_value(std::str::from_utf8(value.get(..length)?).ok()?, inode)
     }
 
     /// Puts the mark on an open file.
@@ -249,9 +249,9 @@ mod tests {
             let left = Mark::Left { owner, register: 9, at_s: 1, as_: LEFT };
             for mark in [Mark::taken(owner, RunName(u64::MAX)), left] {
                 let value = mark.value(INODE);
-                assert_eq!(Mark::of_value(&value, INODE), Some(mark), "{value}");
-                assert_eq!(Mark::of_value(&value, INODE + 1), None, "a copy");
-                assert_eq!(Mark::of_word(&mark.word()), Some(mark), "as the register keeps it");
+                assert_eq!(Mark::from_value(&value, INODE), Some(mark), "{value}");
+                assert_eq!(Mark::from_value(&value, INODE + 1), None, "a copy");
+                assert_eq!(Mark::parse(&mark.word()), Some(mark), "as the register keeps it");
             }
         }
         assert_eq!(in_base(0), "0");
@@ -272,14 +272,14 @@ mod tests {
 
     #[test]
     fn earlier_marks_name_the_maker_and_damaged_ones_are_ignored() {
-        let old = |text: &str| Mark::of_value(text, INODE);
+        let old = |text: &str| Mark::from_value(text, INODE);
         assert_eq!(old("test data, format 1, inode 77"), Some(Mark::Old(FileOwner::Plumb)));
         let left = "held nothing, format 1, inode 77, left with 4096 bytes, written at 12.000000005";
         assert_eq!(old(left), Some(Mark::Old(FileOwner::User)));
         assert_eq!(old("held nothing, format 1, inode 77, lent to 0123456789abcdef"), Some(Mark::Old(FileOwner::User)));
         assert!(!Mark::Old(FileOwner::Plumb).suffices(RunName(1), 9, &stat()), "an old mark never suffices");
         for damaged in ["", "test data, format 1, inode 7", "2 25 tp", "2 25 tp.1.2", "2 25 xp.1.2.3.4.5", "2 é"] {
-            assert_eq!(Mark::of_value(damaged, INODE), None, "{damaged}");
+            assert_eq!(Mark::from_value(damaged, INODE), None, "{damaged}");
         }
     }
 
@@ -297,7 +297,7 @@ mod tests {
         assert!(other(elsewhere, now).suffices(mine, 9, &stat));
         assert!(!other(elsewhere, now - SHARED_MAKING_S - 2).suffices(mine, 9, &stat));
         assert!(!other(elsewhere, now + CLOCKS_DIFFER_S + 5).suffices(mine, 9, &stat));
-        let as_ = LeftAs::of(&stat);
+        let as_ = LeftAs::from_stat(&stat);
         let left = |register, at_s, as_| Mark::Left { owner: FileOwner::Plumb, register, at_s, as_ };
         assert!(!left(9, now, as_).suffices(mine, 9, &stat), "this run's own register decides");
         assert!(left(8, now, as_).suffices(mine, 9, &stat));

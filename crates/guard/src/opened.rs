@@ -117,7 +117,7 @@ impl GuardedFile {
         match rustix::fs::statat(&entry.dir, &entry.name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(Refusal::io(&self.path, "look at it")(error)),
-            Ok(stat) if Identity::of(&stat) != self.identity => {
+            Ok(stat) if Identity::from_stat(&stat) != self.identity => {
                 Err(Refusal::Swapped { path: self.path.clone(), found: "another file is there now".to_owned() })
             }
             Ok(_) => rustix::fs::unlinkat(&entry.dir, &entry.name, AtFlags::empty())

@@ -76,7 +76,7 @@ impl Guard {
     }
 
     fn names(&self, stat: &Stat) -> bool {
-        self.permissions.names_file(Identity::of(stat))
+        self.permissions.names_file(Identity::from_stat(stat))
     }
 
     fn open_output_file(&self, path: &Path, opening: OutputOpening<'_>, stat: Option<&Stat>) -> Result<File, Refusal> {
@@ -116,7 +116,7 @@ impl Guard {
         let stat = stat_of(file, path)?;
         let bytes = length_of(&stat);
         let loses = bytes > left_bytes && blank::has_written(file.as_fd()).unwrap_or(true);
-        if !loses || self.permissions.names_file(Identity::of(&stat)) {
+        if !loses || self.permissions.names_file(Identity::from_stat(&stat)) {
             return Ok(());
         }
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

@@ -26,7 +26,7 @@ impl Guard {
     pub(super) fn known_as(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<KnownFile> {
         let by_mark = |mark: Mark| KnownFile { owner: mark.owner(), is_of_this_run: mark.is_of(self.run) };
         let register = self.register_name();
-        let mark = Mark::read(file, Identity::of(stat).inode);
+        let mark = Mark::read(file, Identity::from_stat(stat).inode);
         if let Some(mark) = mark.filter(|mark| mark.suffices(self.run, register, stat)) {
             return Some(by_mark(mark));
         }
@@ -34,10 +34,10 @@ impl Guard {
             return Some(KnownFile { owner, is_of_this_run: true });
         }
         let suffices = |known| match known {
-            Known::Left { state, .. } => state == FileState::of(stat),
+            Known::Left { state, .. } => state == FileState::from_stat(stat),
             Known::Taken(mark) => mark.suffices(self.run, register, stat),
         };
-        match self.made.as_ref()?.known(FileKey::of(file, stat)?, suffices)? {
+        match self.made.as_ref()?.known(FileKey::from_file(file, stat)?, suffices)? {
             Known::Left { owner, .. } => Some(KnownFile { owner, is_of_this_run: false }),
             Known::Taken(mark) => Some(by_mark(mark)),
         }
@@ -50,9 +50,9 @@ impl Guard {
     }
 
     fn has_opened(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<FileOwner> {
-        let Identity { device, inode } = Identity::of(stat);
+        let Identity { device, inode } = Identity::from_stat(stat);
         let (key, owner) = *self.taken.locked().opened.get(&(device, inode))?;
-        (FileKey::of(file, stat) == Some(key)).then_some(owner)
+        (FileKey::from_file(file, stat) == Some(key)).then_some(owner)
     }
 
     /// Returns `true` if an open file holds what Plumb wrote, and nothing else.
@@ -62,7 +62,7 @@ impl Guard {
 
     /// Returns `true` if Plumb made a file, even if it has changed since.
     pub(super) fn is_plumbs(&self, file: BorrowedFd<'_>, stat: &Stat) -> bool {
-        match Mark::read(file, Identity::of(stat).inode) {
+        match Mark::read(file, Identity::from_stat(stat).inode) {
             Some(mark) => mark.owner() == FileOwner::Plumb,
             None => self.last_known(file, stat).is_some_and(|known| match known {
                 Known::Left { owner, .. } => owner == FileOwner::Plumb,
@@ -73,7 +73,7 @@ impl Guard {
 
     pub(super) fn provenance(&self, file: BorrowedFd<'_>, stat: &Stat) -> Provenance {
         let known = self.last_known(file, stat);
-        match (Mark::read(file, Identity::of(stat).inode), known) {
+        match (Mark::read(file, Identity::from_stat(stat).inode), known) {
             (Some(Mark::Taken { .. }), _) | (None, Some(Known::Taken(_))) => Provenance::Killed,
             (Some(_), _) | (None, Some(Known::Left { .. })) => Provenance::Changed,
             (None, None) => Provenance::Foreign,
@@ -81,7 +81,7 @@ impl Guard {
     }
 
     fn last_known(&self, file: BorrowedFd<'_>, stat: &Stat) -> Option<Known> {
-        self.made.as_ref()?.known(FileKey::of(file, stat)?, |_| true)
+        self.made.as_ref()?.known(FileKey::from_file(file, stat)?, |_| true)
     }
 
     /// Takes an open file for this run, so that other workers recognise it. A file for user
@@ -92,7 +92,7 @@ impl Guard {
         }
         let mark = Mark::taken(owner, self.run);
         let is_marked = mark.put(file, identity.inode).is_ok();
-        if let Some(key) = rustix::fs::fstat(file).ok().and_then(|stat| FileKey::of(file, &stat)) {
+        if let Some(key) = rustix::fs::fstat(file).ok().and_then(|stat| FileKey::from_file(file, &stat)) {
             // Best effort: the next run does not recognise a file that has neither mark nor record; the
             // user then has to name it.
             if let (false, Some(made)) = (is_marked, &self.made) {
@@ -111,14 +111,14 @@ impl Guard {
     /// Takes a file that was just created under a free name.
     pub fn take_made(&self, file: BorrowedFd<'_>, path: &Path) {
         if let Ok(stat) = rustix::fs::fstat(file) {
-            self.take(file, Identity::of(&stat), path, FileOwner::Plumb);
+            self.take(file, Identity::from_stat(&stat), path, FileOwner::Plumb);
         }
     }
 
     /// Takes a file that replaces a user's blank file in this run: the new one is the user's too.
     pub fn take_lent(&self, file: BorrowedFd<'_>, path: &Path) {
         if let Ok(stat) = rustix::fs::fstat(file) {
-            self.take(file, Identity::of(&stat), path, FileOwner::User);
+            self.take(file, Identity::from_stat(&stat), path, FileOwner::User);
         }
     }
 
@@ -167,7 +167,7 @@ impl Guard {
         // The run may have removed or replaced it; the mark identifies both the run and the file.
         let file = crate::raw_open::open(path, flags, Mode::empty()).ok()?;
         let stat = rustix::fs::fstat(&file).ok().filter(is_plain_file)?;
-        let inode = Identity::of(&stat).inode;
+        let inode = Identity::from_stat(&stat).inode;
         let is_mine = |mark: &Mark| mark.is_of(self.run);
         // The register does not know unmarked files yet. Asking it takes more calls than everything else together.
         let registered = || {
@@ -175,7 +175,7 @@ impl Guard {
                 return None;
             }
             let suffices = |known| matches!(known, Known::Taken(mark) if is_mine(&mark));
-            match self.made.as_ref()?.known(FileKey::of(file.as_fd(), &stat)?, suffices)? {
+            match self.made.as_ref()?.known(FileKey::from_file(file.as_fd(), &stat)?, suffices)? {
                 Known::Taken(mark) => Some(mark),
                 Known::Left { .. } => None,
             }
@@ -192,8 +192,8 @@ impl Guard {
         // The mark serves other hosts. Setting it moves the change time, so the record is made afterwards.
         let _ = Mark::left(owner, self.register_name(), &stat).put(file.as_fd(), inode);
         let stat = rustix::fs::fstat(&file).ok()?;
-        let known = Known::Left { owner, state: FileState::of(&stat) };
-        Some(Record { key: FileKey::of(file.as_fd(), &stat)?, known, path: path.to_owned() })
+        let known = Known::Left { owner, state: FileState::from_stat(&stat) };
+        Some(Record { key: FileKey::from_file(file.as_fd(), &stat)?, known, path: path.to_owned() })
     }
 }
 

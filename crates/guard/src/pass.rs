@@ -267,7 +267,7 @@ impl Guard {
             file: File::from(fd),
             path: path.to_owned(),
             origin: PassReason::Device,
-            identity: Identity::of(&opened),
+            identity: Identity::from_stat(&opened),
             entry: None,
         };
         file.set_mode(mode)?;
@@ -311,7 +311,7 @@ impl Guard {
         interfere: impl FnOnce(),
     ) -> Result<GuardedFile, Refusal> {
         let path = place.path;
-        let found = place.look()?;
+        let found = place.stat()?;
         if let Some(stat) = &found {
             refuse_wrong_kind(path, stat)?;
         }
@@ -334,7 +334,7 @@ impl Guard {
                     Some(Claim { reason, is_taken }) => {
                         let fd = place.open(checked, OFlags::RDWR)?;
                         if !is_taken {
-                            self.take(fd.as_fd(), Identity::of(checked), path, FileOwner::Plumb);
+                            self.take(fd.as_fd(), Identity::from_stat(checked), path, FileOwner::Plumb);
                         }
                         (fd, reason)
                     }
@@ -343,7 +343,7 @@ impl Guard {
             }
         };
         let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "check the opened file"))?;
-        let identity = Identity::of(&stat);
+        let identity = Identity::from_stat(&stat);
         let entry = DirectoryEntry { dir: place.dir, name: place.name.to_owned() };
         let file = GuardedFile { file: File::from(fd), path: path.to_owned(), origin, identity, entry: Some(entry) };
         if matches!(origin, PassReason::TestData | PassReason::Blank | PassReason::Allowed) {
@@ -366,7 +366,7 @@ impl Guard {
 
     /// Returns the reason why an existing file may be written to without reading its content; `None` if there is none.
     fn claim(&self, place: &FileLocation<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<Claim> {
-        let identity = Identity::of(stat);
+        let identity = Identity::from_stat(stat);
         if place.within.is_some() {
             return Some(Claim { reason: PassReason::TestData, is_taken: true });
         }
@@ -430,7 +430,7 @@ pub(super) struct FileLocation<'a> {
 pub(super) const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
 impl FileLocation<'_> {
-    pub(super) fn look(&self) -> Result<Option<Stat>, Refusal> {
+    pub(super) fn stat(&self) -> Result<Option<Stat>, Refusal> {
         match rustix::fs::statat(&self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
@@ -477,7 +477,7 @@ impl FileLocation<'_> {
         // A new file may have reused the inode number of a removed one. It is judged as opened, but
         // must have the same kind.
         let kind = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
-        if Identity::of(&opened) != Identity::of(checked) || kind(&opened) != kind(checked) {
+        if Identity::from_stat(&opened) != Identity::from_stat(checked) || kind(&opened) != kind(checked) {
             return Err(Refusal::Swapped { path: self.path.to_owned(), found: "another file is there now".to_owned() });
         }
         // io_uring would interpret O_NONBLOCK as never wait.

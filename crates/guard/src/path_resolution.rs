@@ -30,11 +30,11 @@ pub(crate) struct Identity {
 impl Identity {
     // The types of the fields differ between architectures.
     #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
-    pub(crate) fn of(stat: &Stat) -> Identity {
+    pub(crate) fn from_stat(stat: &Stat) -> Identity {
         Identity { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
     }
 
-    pub(crate) fn of_metadata(metadata: &Metadata) -> Identity {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Identity {
         Identity { device: metadata.dev(), inode: metadata.ino() }
     }
 }
@@ -86,7 +86,8 @@ pub(crate) fn open_entry(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode:
 fn open_entry_by_steps(dir: BorrowedFd<'_>, name: &OsStr, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
     let (fd, stat) = open_unlinked(dir, name, flags, mode)?;
     let parent = rustix::fs::fstat(dir)?;
-    if Identity::of(&stat).device != Identity::of(&parent).device || mount_id(fd.as_fd()) != mount_id(dir) {
+    if Identity::from_stat(&stat).device != Identity::from_stat(&parent).device || mount_id(fd.as_fd()) != mount_id(dir)
+    {
         return Err(Errno::XDEV);
     }
     Ok(fd)
@@ -335,7 +336,7 @@ mod tests {
 
     /// Protects everything outside: with and without `openat2`, no link in a path is followed, and no path leads out.
     #[test]
-    fn paths_stay_beneath_with_openat2_or_without() {
+    fn paths_stay_below_the_root_with_openat2_or_without() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("root/a/b")).unwrap();
         fs::write(dir.path().join("root/a/b/file"), "x").unwrap();

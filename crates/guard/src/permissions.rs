@@ -81,7 +81,7 @@ impl Permissions {
                 Allow::Serial(_) => return None,
             };
             let stat = rustix::fs::lstat(path).ok()?;
-            Some((Identity::of(&stat), FileType::from_raw_mode(stat.st_mode)))
+            Some((Identity::from_stat(&stat), FileType::from_raw_mode(stat.st_mode)))
         })
     }
 
@@ -136,12 +136,12 @@ fn lies_below(directory: BorrowedFd<'_>, file: BorrowedFd<'_>, allowed: &[Identi
     let up = |from: BorrowedFd<'_>| {
         crate::raw_open::openat(from, "..", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
     };
-    let root = Identity::of(&rustix::fs::stat("/")?);
+    let root = Identity::from_stat(&rustix::fs::stat("/")?);
     let mut here =
         crate::raw_open::openat(directory, ".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let device = Identity::of(&rustix::fs::fstat(&here)?).device;
+    let device = Identity::from_stat(&rustix::fs::fstat(&here)?).device;
     for _ in 0..DEPTH_MAX {
-        let identity = Identity::of(&rustix::fs::fstat(&here)?);
+        let identity = Identity::from_stat(&rustix::fs::fstat(&here)?);
         if identity == root || identity.device != device || mount_id(here.as_fd()) != mount {
             return Ok(false);
         }
@@ -200,7 +200,7 @@ mod tests {
         std::fs::write(&file, "x").unwrap();
         let link = dir.path().join("link");
         symlink(&file, &link).unwrap();
-        let identity = Identity::of(&rustix::fs::stat(&file).unwrap());
+        let identity = Identity::from_stat(&rustix::fs::stat(&file).unwrap());
         let names = |named: &Path| path(named).names_file(identity);
         assert!(names(&file));
         assert!(names(&dir.path().join("./../").join(dir.path().file_name().unwrap()).join("file")));

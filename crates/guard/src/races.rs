@@ -28,18 +28,18 @@ fn survives(way: &str, mut round: impl FnMut(&Path)) {
 #[test]
 fn doors_open_and_remove_nothing_elsewhere() {
     let unnamed = guard(Permissions::none());
-    for naming in [Naming::Said, Naming::Generated] {
+    for naming in [Naming::Typed, Naming::Generated] {
         survives(&format!("{naming:?}"), |path| {
             // Generated names are below the typed directory. A path that the user typed may lead through links, so
             // its own directory is the root.
             let typed = match naming {
-                Naming::Said => path.parent().unwrap(),
+                Naming::Typed => path.parent().unwrap(),
                 Naming::Generated => path.parent().unwrap().parent().unwrap(),
             };
             let roots = Arc::new(Roots::new(&[typed.to_owned()], [], Pinning::Pinned));
-            let mut first = unnamed.door(naming).within(Arc::clone(&roots));
+            let mut first = unnamed.door(naming).with_roots(Arc::clone(&roots));
             let _ = first.open(path, Create::Never);
-            let mut second = unnamed.door(naming).within(roots);
+            let mut second = unnamed.door(naming).with_roots(roots);
             if let Ok(mut passed) = second.open(path, Create::IfMissing) {
                 let _ = passed.file.write_all(b"x");
             }

@@ -134,7 +134,7 @@ impl Roots {
         if self.pinning == Pinning::Free {
             return Ok(opened);
         }
-        let found = Identity::of(&rustix::fs::fstat(&opened)?);
+        let found = Identity::from_stat(&rustix::fs::fstat(&opened)?);
         match state {
             State::Is(known, _) if known == found => {}
             // A remounted file system may be on another loop device.

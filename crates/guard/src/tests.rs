@@ -189,7 +189,7 @@ fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
             holds_on.then_some(theirs)
         });
         let guard = strict();
-        guard.door(Naming::Said).open(&path, Create::IfMissing).unwrap();
+        guard.door(Naming::Typed).open(&path, Create::IfMissing).unwrap();
         let theirs = other.join().unwrap();
         let file = fs::File::open(&path).unwrap();
         assert!(guard.holds_test_data(file.as_fd()), "{name}");
@@ -201,7 +201,7 @@ fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
     let open = fs::File::open(dir.path()).unwrap();
     let (name, mode) = (path.file_name().unwrap(), super::pass::FILE_MODE);
     let place = super::FileLocation { dir: open.into(), name, path: &path, within: None, copy_of: None, mode };
-    let stat = place.look().unwrap().unwrap();
+    let stat = place.stat().unwrap().unwrap();
     let judged = place.open(&stat, OFlags::RDONLY).unwrap();
     put_mark_of_another_host(&theirs);
     drop(theirs);
@@ -213,7 +213,7 @@ fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
     let open = fs::File::open(dir.path()).unwrap();
     let name = path.file_name().unwrap();
     let place = super::FileLocation { dir: open.into(), name, path: &path, within: None, copy_of: None, mode };
-    let stat = place.look().unwrap().unwrap();
+    let stat = place.stat().unwrap().unwrap();
     let judged = place.open(&stat, OFlags::RDONLY).unwrap();
     put_mark_of_another_host(&theirs);
     std::io::Write::write_all(&mut theirs, b"data").unwrap();
@@ -223,7 +223,7 @@ fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
     // A file that another program has open, and did not create for a run, stays its own.
     let path = dir.path().join("theirs");
     let theirs = fs::File::create(&path).unwrap();
-    let refused = strict().door(Naming::Said).open(&path, Create::IfMissing).map(drop);
+    let refused = strict().door(Naming::Typed).open(&path, Create::IfMissing).map(drop);
     assert!(matches!(refused, Err(Refusal::ExistingFile { .. })), "{refused:?}");
     drop(theirs);
 }
@@ -234,7 +234,7 @@ fn put_mark_of_another_host(file: &fs::File) -> bool {
     let mark::Mark::Taken { maker, .. } = mark else { panic!() };
     let maker = super::maker::Maker { place: maker.place ^ 1, ..maker };
     let mark::Mark::Taken { owner, run, at_s, .. } = mark else { panic!() };
-    let inode = super::path_resolution::Identity::of(&rustix::fs::fstat(file).unwrap()).inode;
+    let inode = super::path_resolution::Identity::from_stat(&rustix::fs::fstat(file).unwrap()).inode;
     mark::Mark::Taken { owner, run, maker, at_s }.put(file.as_fd(), inode).is_ok()
 }
 
@@ -337,7 +337,7 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
     }
     let tmpfs = Mounted::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
     let path = tmpfs.path().join("file");
-    let space = Space::of(fs::File::open(tmpfs.path()).unwrap()).unwrap().unwrap();
+    let space = Space::read(fs::File::open(tmpfs.path()).unwrap()).unwrap().unwrap();
     let writing = |needed_bytes| FileOpening { needed_bytes, ..OVERWRITE };
     let refusal = strict().open_file(&path, writing(space.headroom_bytes() + 1)).unwrap_err();
     assert!(matches!(refusal, Refusal::Space { .. }), "{refusal:?}");
@@ -389,9 +389,9 @@ fn root_a_file_system_is_filled_only_with_permission_and_never_if_the_system_nee
     let refusal = refused(&needed);
     assert!(matches!(refusal, Refusal::Space { fill: FillHint::Never, .. }) && refusal.setting().is_none());
     assert!(refusal.to_string().contains("is never filled"), "{refusal}");
-    let mut door = needed.door(Naming::Said);
+    let mut door = needed.door(Naming::Typed);
     assert!(matches!(door.admit_filling(&path), Err(Refusal::NeverFilled { .. })));
-    filling(&[], &[Path::new("/")]).door(Naming::Said).admit_filling(&path).unwrap();
+    filling(&[], &[Path::new("/")]).door(Naming::Typed).admit_filling(&path).unwrap();
     strict().admit_files(std::slice::from_ref(&path), 1 << 20).unwrap();
 }
 

@@ -76,7 +76,7 @@ impl Alone<'_> {
 /// [`NotBlank::InUse`]; [`NotBlank::Unseen`] if a file with content may be in use by processes that are not visible
 /// here. An empty file passes in that case, since it has nothing to lose.
 pub(super) fn alone<'a>(file: BorrowedFd<'a>, stat: &Stat, path: &Path) -> Result<Alone<'a>, NotBlank> {
-    let identity = Identity::of(stat);
+    let identity = Identity::from_stat(stat);
     let why = match once_released(|| match os::take_lease(file, LEASE_SIGNAL) {
         Err(Errno::AGAIN) => Err(NotBlank::InUse { by: None }),
         outcome => Ok(outcome),
@@ -110,7 +110,7 @@ impl Scan {
     fn for_file(identity: Identity, path: &Path) -> Scan {
         let real = path.canonicalize().ok();
         Scan::over(|process| {
-            let opened = has_open(process, |meta| Identity::of_metadata(meta) == identity)?;
+            let opened = has_open(process, |meta| Identity::from_metadata(meta) == identity)?;
             // A mapping shows the file's path; on btrfs, its device number differs.
             Ok(opened || real.as_deref().is_some_and(|real| maps(process, identity.inode, real)))
         })
@@ -121,7 +121,7 @@ impl Scan {
         Scan::over(|process| {
             has_open(process, |meta| {
                 let is_device = meta.file_type().is_block_device() && meta.rdev() == device;
-                is_device || Identity::of_metadata(meta) == image
+                is_device || Identity::from_metadata(meta) == image
             })
         })
     }
@@ -168,7 +168,7 @@ fn maps(process: &Path, inode: u64, path: &Path) -> bool {
 /// Returns `true` if this process has more than one descriptor of a file.
 fn has_it_twice(identity: Identity) -> bool {
     let own = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let is_it = |meta: &fs::Metadata| Identity::of_metadata(meta) == identity;
+    let is_it = |meta: &fs::Metadata| Identity::from_metadata(meta) == identity;
     own.filter(|one| fs::metadata(one.path()).is_ok_and(|meta| is_it(&meta))).count() > 1
 }
 
@@ -200,7 +200,7 @@ mod tests {
     struct Holder(Child);
 
     impl Holder {
-        fn of(stdin: File) -> Holder {
+        fn spawn(stdin: File) -> Holder {
             Holder(Command::new("sleep").arg("60").stdin(Stdio::from(stdin)).spawn().unwrap())
         }
     }
@@ -220,7 +220,7 @@ mod tests {
         fs::write(&path, "content").unwrap();
         assert!(ask(&opened(&path), &path).unwrap());
         for holds in [File::open(&path).unwrap(), opened(&path)] {
-            let holder = Holder::of(holds);
+            let holder = Holder::spawn(holds);
             let file = opened(&path);
             let Err(NotBlank::InUse { by: Some(program) }) = ask(&file, &path) else { panic!() };
             assert_eq!((program.pid, program.name.as_str()), (holder.0.id(), "sleep"));

@@ -106,7 +106,7 @@ impl Run {
                 name,
                 wall_ns: phase.wall_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map_or(0, |ns| ns.round() as u64),
                 metrics: BTreeMap::from_iter(
-                    phase.metrics.into_iter().map(|(metric, value)| (metric, of(metric, value, tier))),
+                    phase.metrics.into_iter().map(|(metric, value)| (metric, build_value(metric, value, tier))),
                 ),
                 done: phase.done,
                 steps: Vec::new(),
@@ -257,7 +257,7 @@ impl PhaseRead {
     }
 }
 
-fn of(metric: Metric, value: Option<f64>, tier: Option<TierName>) -> MetricValue {
+fn build_value(metric: Metric, value: Option<f64>, tier: Option<TierName>) -> MetricValue {
     let moves_bytes = match (metric.subject, metric.quantity) {
         (Subject::Op(kind), Quantity::Bandwidth | Quantity::Rate) => kind.moves_bytes(),
         _ => false,

@@ -169,18 +169,18 @@ fn stamp(text: &str, is_open: bool, kinds: Kinds) -> Option<(usize, bool)> {
         let mut scan = scan();
         read(&mut scan).map(|()| scan.at)
     };
-    let of_journals = of_form(of_syslog).or_else(|| of_form(of_iso)).map(|end| (end, true));
-    let dated = of_journals.or_else(|| of_form(of_numbers).or_else(|| of_form(of_epoch)).map(|end| (end, false)));
+    let of_journals = of_form(skip_syslog).or_else(|| of_form(skip_iso)).map(|end| (end, true));
+    let dated = of_journals.or_else(|| of_form(skip_numbers).or_else(|| of_form(skip_epoch)).map(|end| (end, false)));
     // "[   12.345678]" of the kernel's clock, only in brackets.
-    let dated = dated.or_else(|| of_form(of_seconds).filter(|_| is_open).map(|end| (end, false)));
+    let dated = dated.or_else(|| of_form(skip_seconds).filter(|_| is_open).map(|end| (end, false)));
     match kinds {
         Kinds::Dated => dated,
-        Kinds::Any => dated.or_else(|| of_form(of_time).map(|end| (end, false))),
+        Kinds::Any => dated.or_else(|| of_form(skip_time).map(|end| (end, false))),
     }
 }
 
 /// Reads `2026-11-20T18:46:23.123Z` or `2026/11/20 18:46:23`.
-fn of_iso(scan: &mut Scan<'_>) -> Option<()> {
+fn skip_iso(scan: &mut Scan<'_>) -> Option<()> {
     scan.digits(4)?;
     scan.any(b"-/")?;
     scan.digits(2)?;
@@ -193,7 +193,7 @@ fn of_iso(scan: &mut Scan<'_>) -> Option<()> {
 }
 
 /// Reads `20.11.2026 18:46:23` or `11/20/2026 18:46:23`.
-fn of_numbers(scan: &mut Scan<'_>) -> Option<()> {
+fn skip_numbers(scan: &mut Scan<'_>) -> Option<()> {
     scan.digits(2)?;
     scan.any(b"./-")?;
     scan.digits(2)?;
@@ -207,7 +207,7 @@ fn of_numbers(scan: &mut Scan<'_>) -> Option<()> {
 }
 
 /// Reads `Nov 20 18:46:23` or `Fri Nov 20 18:46:23 2026`.
-fn of_syslog(scan: &mut Scan<'_>) -> Option<()> {
+fn skip_syslog(scan: &mut Scan<'_>) -> Option<()> {
     if scan.word(&DAYS).is_some() {
         _ = scan.any(b",");
         scan.any(b" ")?;
@@ -231,19 +231,19 @@ fn of_syslog(scan: &mut Scan<'_>) -> Option<()> {
 }
 
 /// Reads `18:46:23`.
-fn of_time(scan: &mut Scan<'_>) -> Option<()> {
+fn skip_time(scan: &mut Scan<'_>) -> Option<()> {
     scan.time()
 }
 
 /// Reads `1700505983.123456`, the format of `ts %.s`.
-fn of_epoch(scan: &mut Scan<'_>) -> Option<()> {
+fn skip_epoch(scan: &mut Scan<'_>) -> Option<()> {
     scan.digits(10)?;
     scan.any(b".")?;
     (scan.all_digits() >= 3).then_some(())
 }
 
 /// Reads `  12.345678`.
-fn of_seconds(scan: &mut Scan<'_>) -> Option<()> {
+fn skip_seconds(scan: &mut Scan<'_>) -> Option<()> {
     while scan.any(b" ").is_some() {}
     let whole = scan.all_digits();
     scan.any(b".")?;

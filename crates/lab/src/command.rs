@@ -146,7 +146,7 @@ impl Command {
         self
     }
 
-    pub(crate) fn within(mut self, timeout: Duration) -> Command {
+    pub(crate) fn with_timeout(mut self, timeout: Duration) -> Command {
         self.timeout = timeout;
         self
     }
@@ -243,7 +243,7 @@ impl fmt::Display for Command {
 /// Returns an error if the line fails, exceeds the limit, or the user interrupts. The whole
 /// process group is killed then.
 pub fn run_line(line: &str, limit: Duration, stop: Option<StopFlag>) -> Result<String, LineError> {
-    Ok(Command::new("sh", ["-c", line]).within(limit).run(&mut NoWitness, stop)?)
+    Ok(Command::new("sh", ["-c", line]).with_timeout(limit).run(&mut NoWitness, stop)?)
 }
 
 /// Checks the syntax of a user's shell line without running it.
@@ -459,7 +459,7 @@ mod tests {
         }
         let mut seen = Seen(vec![]);
         let command =
-            Command::new("sh", ["-c", "sleep 1000 & echo waiting >&2; wait"]).within(Duration::from_millis(300));
+            Command::new("sh", ["-c", "sleep 1000 & echo waiting >&2; wait"]).with_timeout(Duration::from_millis(300));
         let error = command.run(&mut seen, None).unwrap_err();
         assert!(error.to_string().contains("was killed after 0 s: waiting"), "{error}");
         let group = Pid::from_raw(seen.0[0] as i32).unwrap();

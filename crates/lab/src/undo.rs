@@ -177,7 +177,7 @@ impl Undo {
                 Ok(TakenDown::Now)
             }
             Undo::Cmd { run: text, timeout_s } => {
-                run(&Command::new("sh", ["-c", text]).within(Duration::from_secs(*timeout_s)))?;
+                run(&Command::new("sh", ["-c", text]).with_timeout(Duration::from_secs(*timeout_s)))?;
                 Ok(TakenDown::Now)
             }
             Undo::Command { words } => {

@@ -4,7 +4,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
 mod args;
-mod asked;
+mod command_context;
 mod commands;
 mod help;
 
@@ -172,10 +172,10 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Explain { code } => commands::explain::run(code.as_deref(), common),
         PlumbCommand::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),
         PlumbCommand::Show { run, plot: true, anonymise, .. } => {
-            commands::store::plot(run, Names::of(*anonymise), common)
+            commands::store::plot(run, Names::new(*anonymise), common)
         }
         PlumbCommand::Show { run, diff, anonymise, .. } => {
-            commands::store::show(run, diff.as_deref(), Names::of(*anonymise), common)
+            commands::store::show(run, diff.as_deref(), Names::new(*anonymise), common)
         }
         PlumbCommand::Query { sql, timeout } => commands::store::query(sql.as_deref(), *timeout, common),
         PlumbCommand::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),

@@ -487,7 +487,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// Checks that a file exists, and returns its attributes.
-    pub(crate) fn there(&mut self, what: &str, path: &str) -> Option<Stat> {
+    pub(crate) fn expect_exists(&mut self, what: &str, path: &str) -> Option<Stat> {
         let stat = self.lstat(path);
         self.answers(what, stat.map(|_| 0), &[0]);
         stat.ok()

@@ -32,16 +32,16 @@ pub struct BlockWatch {
 impl BlockWatch {
     /// Watches this machine's devices.
     pub fn new() -> BlockWatch {
-        BlockWatch::of(Elsewhere::Nowhere)
+        BlockWatch::with_elsewhere(Elsewhere::Nowhere)
     }
 
     /// Watches devices from a directory as well.
-    pub fn of(elsewhere: Elsewhere) -> BlockWatch {
-        BlockWatch::of_in(&Sysroot::real(), elsewhere)
+    pub fn with_elsewhere(elsewhere: Elsewhere) -> BlockWatch {
+        BlockWatch::with_elsewhere_in(&Sysroot::real(), elsewhere)
     }
 
-    /// Like [`BlockWatch::of`], for the machine described by a tree of files.
-    pub fn of_in(sys: &Sysroot, elsewhere: Elsewhere) -> BlockWatch {
+    /// Like [`BlockWatch::with_elsewhere`], for the machine described by a tree of files.
+    pub fn with_elsewhere_in(sys: &Sysroot, elsewhere: Elsewhere) -> BlockWatch {
         BlockWatch { sys: sys.clone(), elsewhere, extents: BTreeMap::new() }
     }
 
@@ -49,7 +49,7 @@ impl BlockWatch {
     ///
     /// # Errors
     /// Returns an error that names the unreadable file and the reason.
-    pub fn look(&mut self) -> Result<MachineReading, ProbeError> {
+    pub fn read(&mut self) -> Result<MachineReading, ProbeError> {
         let uptime = self.sys.read("/proc/uptime")?;
         let cpu = cpu_ticks(&self.sys.read("/proc/stat")?)?;
         let at_ns = platform::monotonic_ns();
@@ -226,7 +226,7 @@ mod tests {
     fn a_described_machine() {
         let tree = Tree::new();
         machine(&tree);
-        let look = BlockWatch::of_in(&tree.sys(), Elsewhere::Nowhere).look().unwrap();
+        let look = BlockWatch::with_elsewhere_in(&tree.sys(), Elsewhere::Nowhere).read().unwrap();
         assert_eq!((look.uptime_cs, look.cpu.total(), look.cpu.kernel()), (35_073_547, 36, 16));
         let names: Vec<&str> = look.devices.iter().map(|device| device.name.as_str()).collect();
         assert_eq!(names, ["sda", "sda1", "cciss/c0d0"]);
@@ -256,7 +256,7 @@ mod tests {
             .file("/else/block/sda/dev", "8:0\n");
         let directory = tree.sys().locate("/else");
         let names = |elsewhere| -> Vec<(String, u64)> {
-            let look = BlockWatch::of_in(&tree.sys(), elsewhere).look().unwrap();
+            let look = BlockWatch::with_elsewhere_in(&tree.sys(), elsewhere).read().unwrap();
             look.devices.into_iter().map(|device| (device.name, device.stat.reads.ops)).collect()
         };
         let pair = |name: &str, reads| (name.to_owned(), reads);
@@ -271,9 +271,9 @@ mod tests {
     #[test]
     fn missing_counters_give_a_reason() {
         let tree = Tree::new();
-        let mut watch = BlockWatch::of_in(&tree.sys(), Elsewhere::Nowhere);
-        assert!(watch.look().unwrap_err().to_string().contains("/proc/uptime"));
+        let mut watch = BlockWatch::with_elsewhere_in(&tree.sys(), Elsewhere::Nowhere);
+        assert!(watch.read().unwrap_err().to_string().contains("/proc/uptime"));
         tree.file("/proc/uptime", "x\n").file("/proc/stat", "cpu  1\n").file("/proc/diskstats", "");
-        assert!(watch.look().unwrap_err().to_string().contains("\"x\""));
+        assert!(watch.read().unwrap_err().to_string().contains("\"x\""));
     }
 }

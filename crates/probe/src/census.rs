@@ -45,11 +45,11 @@ pub(crate) struct KernelThread {
 impl Census {
     /// Creates a census of this machine. Reads nothing before the first query.
     pub fn new() -> Census {
-        Census::of(&Sysroot::real())
+        Census::with_sysroot(&Sysroot::real())
     }
 
     /// Like [`Census::new`], for the machine described by a tree of files.
-    pub fn of(sys: &Sysroot) -> Census {
+    pub fn with_sysroot(sys: &Sysroot) -> Census {
         Census::with_known_threads(sys.clone(), Vec::new())
     }
 
@@ -103,7 +103,7 @@ impl Census {
 
     /// Returns the I/O of programs, and of kernel threads that work on their own account, so far.
     pub(crate) fn io(&self) -> &Snapshot {
-        self.io.get_or_init(|| Snapshot::of_movers(&self.sys, self))
+        self.io.get_or_init(|| Snapshot::read_movers(&self.sys, self))
     }
 
     /// Reads kernel threads, sorted by ID. The kernel's list may skip a thread while another one ends; it
@@ -149,7 +149,7 @@ mod tests {
             tree.file(&format!("/proc/{pid}/comm"), &format!("{name}\n"));
         }
         tree.file("/proc/2/task/2/children", "3 7 ");
-        let census = Census::of(&tree.sys());
+        let census = Census::with_sysroot(&tree.sys());
         let thread = |pid: u32, name: &str| KernelThread { pid, name: name.to_owned() };
         assert_eq!(census.programs(), [1, 9]);
         assert_eq!(census.kernel_threads(), Some([thread(3, "kswapd0"), thread(7, "ext4lazyinit")].as_slice()));
@@ -162,7 +162,7 @@ mod tests {
     // Protects the reading before a phase: a list from before long preparations does not count as current.
     #[test]
     fn an_old_list_is_not_fresh() {
-        let mut census = Census::of(&Tree::new().sys());
+        let mut census = Census::with_sysroot(&Tree::new().sys());
         assert!(census.is_fresh(), "an unread census is fresh");
         census.programs();
         assert!(census.is_fresh());
@@ -176,7 +176,7 @@ mod tests {
         let tree = Tree::new();
         tree.file("/proc/1/comm", "sh\n").file("/proc/2/comm", "dd\n").file("/proc/2/task/2/children", "3 ");
         tree.file("/proc/3/comm", "sleep\n");
-        let census = Census::of(&tree.sys());
+        let census = Census::with_sysroot(&tree.sys());
         assert_eq!((census.programs(), census.kernel_threads()), ([1, 2, 3].as_slice(), None));
     }
 

@@ -32,12 +32,12 @@ pub struct SampleSet {
 
 impl SampleSet {
     /// Selects every layer under the targets, so that leaves and upper layers can be compared.
-    pub fn of<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
-        SampleSet::of_in(&Sysroot::real(), targets)
+    pub fn for_targets<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
+        SampleSet::for_targets_in(&Sysroot::real(), targets)
     }
 
-    /// Like [`SampleSet::of`], for the machine described by a tree of files.
-    pub fn of_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
+    /// Like [`SampleSet::for_targets`], for the machine described by a tree of files.
+    pub fn for_targets_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
         let targets: Vec<&TargetFacts> = targets.into_iter().collect();
         let mut devices = BTreeMap::new();
         for layer in targets.iter().flat_map(|target| &target.stack) {
@@ -366,7 +366,7 @@ mod tests {
             ],
             ..TargetFacts::default()
         };
-        let mut set = SampleSet::of_in(&tree.sys(), [&facts]);
+        let mut set = SampleSet::for_targets_in(&tree.sys(), [&facts]);
         set.ticks_per_second = 100;
         set.set_workers(vec![7, 8]);
         let seen = sample(&set);
@@ -389,11 +389,11 @@ mod tests {
     #[test]
     fn no_counters_are_reported() {
         let tree = Tree::new();
-        let seen = sample(&SampleSet::of_in(&tree.sys(), []));
+        let seen = sample(&SampleSet::for_targets_in(&tree.sys(), []));
         assert!(seen.own.as_result().unwrap_err().contains("/proc/self/io"));
         assert!(seen.cpu.value().is_none() && seen.memory.value().is_none());
         tree.file("/proc/stat", "cpu  x y\n").file("/proc/meminfo", "MemTotal: 1 kB\n").file("/proc/vmstat", "");
-        let seen = sample(&SampleSet::of_in(&tree.sys(), []));
+        let seen = sample(&SampleSet::for_targets_in(&tree.sys(), []));
         assert!(seen.cpu.as_result().unwrap_err().contains("\"x\""));
         assert!(seen.memory.as_result().unwrap_err().contains("MemAvailable"));
     }
@@ -402,7 +402,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn own_writes_are_seen() {
-        let set = SampleSet::of([]);
+        let set = SampleSet::for_targets([]);
         let before = sample(&set);
         if let Seen::No(reason) = &before.own {
             assert!(std::env::var_os("CI").is_none(), "{reason}");

@@ -65,7 +65,7 @@ impl IdleWatch {
     pub fn new_in(sys: &Sysroot) -> IdleWatch {
         let (devices, btrfs, f2fs) = Default::default();
         let mut watch = IdleWatch { sys: sys.clone(), devices, btrfs, f2fs, dirty_bytes: 0 };
-        watch.dirty_bytes = watch.look().dirty_bytes;
+        watch.dirty_bytes = watch.read().dirty_bytes;
         watch
     }
 
@@ -86,7 +86,7 @@ impl IdleWatch {
     }
 
     /// Reads the counters once. Unreadable counters do not count as pending.
-    pub fn look(&self) -> IdleReading {
+    pub fn read(&self) -> IdleReading {
         let sys = &self.sys;
         let mut look = IdleReading::default();
         for name in &self.devices {
@@ -163,12 +163,12 @@ mod tests {
             .file("/sys/fs/f2fs/vda/moved_blocks_background", "10\n");
         let mut watch = IdleWatch::new_in(&tree.sys());
         watch.include(&on(kind, "vda"));
-        let before = watch.look();
-        assert_eq!(watch.pending(&before, &watch.look()), None);
+        let before = watch.read();
+        assert_eq!(watch.pending(&before, &watch.read()), None);
         for (path, text) in changes {
             tree.file(path, text);
         }
-        watch.pending(&before, &watch.look())
+        watch.pending(&before, &watch.read())
     }
 
     #[test]
@@ -205,6 +205,6 @@ mod tests {
         let tree = Tree::new();
         let mut watch = IdleWatch::new_in(&tree.sys());
         watch.include(&on("tmpfs", "none"));
-        assert_eq!(watch.pending(&watch.look(), &watch.look()), None);
+        assert_eq!(watch.pending(&watch.read(), &watch.read()), None);
     }
 }

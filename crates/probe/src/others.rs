@@ -84,7 +84,7 @@ impl IoWatch {
 
     /// Like [`IoWatch::start`], for the machine described by a tree of files.
     pub(crate) fn start_in(sys: &Sysroot) -> IoWatch {
-        let before = Snapshot::of(sys, census::pids(sys));
+        let before = Snapshot::read(sys, census::pids(sys));
         IoWatch::new(sys, before, None)
     }
 
@@ -119,7 +119,7 @@ impl IoWatch {
     /// When a parent has waited for a child, the kernel adds the child's I/O to the parent's. I/O already reported
     /// for the child is subtracted; the rest is of unseen children.
     pub fn advance(&mut self) -> AllProcesses {
-        let after = Snapshot::of(&self.sys, census::pids(&self.sys));
+        let after = Snapshot::read(&self.sys, census::pids(&self.sys));
         let inherited = self.inherited(&after);
         let mut processes: Vec<ProcessIo> = after
             .by_pid
@@ -324,7 +324,7 @@ fn has_own_work(name: &str) -> bool {
 
 impl Snapshot {
     /// Reads these processes. A process that starts during the reading counts as new.
-    fn of(sys: &Sysroot, pids: impl IntoIterator<Item = u32>) -> Snapshot {
+    fn read(sys: &Sysroot, pids: impl IntoIterator<Item = u32>) -> Snapshot {
         let mut seen = Snapshot { at_ticks: uptime_ticks(sys), ..Snapshot::default() };
         for pid in pids {
             match sys.read_one_piece(format!("/proc/{pid}/io")).and_then(|text| process_io(&text)) {
@@ -340,8 +340,8 @@ impl Snapshot {
     }
 
     /// Reads programs, and kernel threads that work on their own account.
-    pub(crate) fn of_movers(sys: &Sysroot, census: &Census) -> Snapshot {
-        Snapshot::of(sys, movers(census))
+    pub(crate) fn read_movers(sys: &Sysroot, census: &Census) -> Snapshot {
+        Snapshot::read(sys, movers(census))
     }
 }
 
@@ -381,7 +381,7 @@ mod tests {
         tree.file("/proc/13/io", &io(1001, 1000));
         tree.file("/proc/14/stat", &stat("reused", 0, 1_000_000)).file("/proc/14/io", &io(1500, 1000));
         tree.file("/proc/17/stat", &stat("new", 0, 1_000_000)).file("/proc/17/io", &io(0, 40));
-        let seen = watch.finish(&[12], &Census::of(&tree.sys())).named;
+        let seen = watch.finish(&[12], &Census::with_sysroot(&tree.sys())).named;
         let named: Vec<(&str, u64)> =
             seen.value().unwrap().iter().map(|one| (one.command.as_str(), one.read_bytes + one.write_bytes)).collect();
         assert_eq!(
@@ -438,8 +438,8 @@ mod tests {
         tree.file("/proc/21/stat", child).file("/proc/21/io", &io(0, 0));
         let mut watch = IoWatch::start_in(&tree.sys());
         tree.file("/proc/21/io", &io(1 << 20, 0));
-        assert_eq!(watch.so_far(&[12], &Census::of(&tree.sys())).named, Seen::Yes(Vec::new()));
-        assert_eq!(watch.so_far(&[13], &Census::of(&tree.sys())).named.value().map(Vec::len), Some(1));
+        assert_eq!(watch.so_far(&[12], &Census::with_sysroot(&tree.sys())).named, Seen::Yes(Vec::new()));
+        assert_eq!(watch.so_far(&[13], &Census::with_sysroot(&tree.sys())).named.value().map(Vec::len), Some(1));
     }
 
     // Protects: a user who sees only idle processes of their own does not get "no process did I/O".
@@ -450,7 +450,7 @@ mod tests {
         tree.file("/proc/20/stat", &stat("theirs", 0, 5));
         assert!(
             IoWatch::start_in(&tree.sys())
-                .finish(&[], &Census::of(&tree.sys()))
+                .finish(&[], &Census::with_sysroot(&tree.sys()))
                 .named
                 .as_result()
                 .unwrap_err()
@@ -458,11 +458,11 @@ mod tests {
         );
         let tree = Tree::new();
         process(&tree, 10, "mine", 0, 5);
-        let seen = IoWatch::start_in(&tree.sys()).finish(&[], &Census::of(&tree.sys()));
+        let seen = IoWatch::start_in(&tree.sys()).finish(&[], &Census::with_sysroot(&tree.sys()));
         assert_eq!(seen.named, Seen::Yes(Vec::new()));
         assert!(seen.hidden.unwrap().contains("namespace"), "kthreadd is not in sight");
         let tree = Tree::new();
-        assert!(IoWatch::start_in(&tree.sys()).finish(&[], &Census::of(&tree.sys())).named.value().is_none());
+        assert!(IoWatch::start_in(&tree.sys()).finish(&[], &Census::with_sysroot(&tree.sys())).named.value().is_none());
     }
 
     // Protects: root is not advised to become root.
@@ -486,7 +486,7 @@ mod tests {
             process(&tree, pid, name, KERNEL_THREAD, 5);
         }
         process(&tree, 17, "dd", 0, 5);
-        let census = Census::of(&tree.sys());
+        let census = Census::with_sysroot(&tree.sys());
         assert_eq!(movers(&census).collect::<Vec<_>>(), [17, 16]);
         let watch = IoWatch::start_in(&tree.sys());
         tree.file("/proc/16/io", &io(1000, 1007)).file("/proc/15/io", &io(1000, 1007));
@@ -514,12 +514,12 @@ mod tests {
         let mut watch = IoWatch::start_in(&tree.sys());
         watch.set_child_faults([(10, 7), (20, 7)].into());
         tree.file("/proc/11/stat", &line("dd", 10, 0)).file("/proc/11/io", &io(0, 600));
-        let named = watch.so_far(&[], &Census::of(&tree.sys())).named;
+        let named = watch.so_far(&[], &Census::with_sysroot(&tree.sys())).named;
         assert_eq!(named.value().unwrap()[0].command, "dd");
         // dd wrote 300 more and ended. Another program ran from the second shell, which then executed `sleep`.
         tree.remove("/proc/11").file("/proc/10/stat", &line("bash", 1, 90)).file("/proc/10/io", &io(0, 900));
         tree.file("/proc/20/stat", &line("sleep", 1, 80)).file("/proc/20/io", &io(0, 500));
-        let seen = watch.finish(&[], &Census::of(&tree.sys())).named;
+        let seen = watch.finish(&[], &Census::with_sysroot(&tree.sys())).named;
         let found: Vec<(&str, u64, bool)> = seen
             .value()
             .unwrap()

@@ -281,7 +281,8 @@ mod tests {
 
     fn watch(tree: &Tree) -> ProcessorWatch {
         let quotas = QuotaFiles::find_in(&tree.sys());
-        let mut watch = ProcessorWatch::start_in(&tree.sys(), Some(vec![1]), &Census::of(&tree.sys()), &quotas);
+        let mut watch =
+            ProcessorWatch::start_in(&tree.sys(), Some(vec![1]), &Census::with_sysroot(&tree.sys()), &quotas);
         watch.ticks_per_second = 100;
         // On the described machine, time passes only when the test says so.
         watch.at_ns = watch.at_ns.saturating_sub(1_000_000_000);
@@ -289,7 +290,7 @@ mod tests {
     }
 
     fn finish(watch: ProcessorWatch, tree: &Tree) -> ProcessorUse {
-        watch.finish(&[50], &Census::of(&tree.sys())).used.value().unwrap().clone()
+        watch.finish(&[50], &Census::with_sysroot(&tree.sys())).used.value().unwrap().clone()
     }
 
     // Protects: only allowed processors count; own processes and their children are excluded; a parent is not charged
@@ -344,12 +345,12 @@ mod tests {
         let tree = machine(100);
         let watch = watch(&tree);
         time(&tree, 350);
-        let seen = watch.finish(&[], &Census::of(&tree.sys()));
+        let seen = watch.finish(&[], &Census::with_sysroot(&tree.sys()));
         assert_eq!((seen.pressure_us, seen.group_pressure_us), (Some(250), None));
         let bare = Tree::new();
         let quotas = QuotaFiles::find_in(&bare.sys());
-        let watch = ProcessorWatch::start_in(&bare.sys(), None, &Census::of(&bare.sys()), &quotas);
-        let seen = watch.finish(&[], &Census::of(&bare.sys()));
+        let watch = ProcessorWatch::start_in(&bare.sys(), None, &Census::with_sysroot(&bare.sys()), &quotas);
+        let seen = watch.finish(&[], &Census::with_sysroot(&bare.sys()));
         assert!(seen.used.as_result().unwrap_err().contains("/proc/stat") && seen.pressure_us.is_none());
         let other = Tree::new();
         other.file("/proc/stat", "cpu0 1 2 3 4 5 6 7 8\n");

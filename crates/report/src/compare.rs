@@ -68,7 +68,7 @@ fn objections(comparison: &Comparison, shown: usize, style: &Style) -> String {
     codes.sort_by_key(|code| (std::cmp::Reverse(worst(code)), of(code).len()));
     let mut text = String::new();
     for code in codes.iter().take(shown) {
-        text.push_str(&of_runs(&of(code), &comparison.verdict_note, style));
+        text.push_str(&runs_text(&of(code), &comparison.verdict_note, style));
     }
     for finding in joint_findings(comparison) {
         text.push_str(&item(finding, &finding.message, style));
@@ -97,7 +97,7 @@ fn joint_findings(comparison: &Comparison) -> impl Iterator<Item = &Finding> {
 }
 
 /// Returns the line for one check of the runs, with its sides.
-pub(crate) fn of_runs(checks: &[&RunCheck], verdict: &str, style: &Style) -> String {
+pub(crate) fn runs_text(checks: &[&RunCheck], verdict: &str, style: &Style) -> String {
     let level = checks.iter().map(|check| check.finding.level).max();
     let Some(worst) = checks.iter().find(|check| Some(check.finding.level) == level) else { return String::new() };
     let sides: Vec<String> =

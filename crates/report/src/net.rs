@@ -108,7 +108,7 @@ pub(crate) fn in_phases(phases: &[PhaseResult]) -> impl Iterator<Item = (String,
 }
 
 /// Formats the network measurements in the phases of a run. Facts that were printed before are not repeated.
-pub(crate) fn of_phases(result: &RunResult, style: &Style) -> String {
+pub(crate) fn phases_text(result: &RunResult, style: &Style) -> String {
     let (mut text, mut printed) = (String::new(), Vec::new());
     for (what, net) in in_phases(&result.phases) {
         let port = if net.port > 0 { format!(" port {}", net.port) } else { String::new() };

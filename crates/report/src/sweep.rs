@@ -4,7 +4,7 @@ mod words;
 
 pub use words::words;
 
-use crate::compare::{RejectedTogether, left_out, of_runs, unexplained};
+use crate::compare::{RejectedTogether, left_out, runs_text, unexplained};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
@@ -24,7 +24,7 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
         let head = format!("{}, {}: {} curves.{partial}", sweep.path, sweep.phase, sweep.curves.len());
         page.push_str(&format!("{}\n", style.ink(Ink::Strong, &style.wrap(&head, 0))));
         for curve in &sweep.curves {
-            let wording = of_curve(sweep, curve);
+            let wording = curve_text(sweep, curve);
             page.push_str(&format!("  {}\n", style.ink(Ink::Strong, &style.wrap(&wording, 4))));
         }
     } else {
@@ -47,7 +47,7 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
     }
     page.push_str(&left_out(&unexplained(&sweep.left_out, &sweep.run_checks), RejectedTogether::All, style));
     for check in &sweep.run_checks {
-        page.push_str(&of_runs(&[check], "", style));
+        page.push_str(&runs_text(&[check], "", style));
     }
     page.push_str(&last_line(sweep));
     page
@@ -117,7 +117,7 @@ fn shown(point: &SweepPoint) -> ShownNumbers<'_> {
 }
 
 /// Returns the findings of one of several curves, after its name.
-fn of_curve(sweep: &Sweep, curve: &SweepCurve) -> String {
+fn curve_text(sweep: &Sweep, curve: &SweepCurve) -> String {
     let fixed: Vec<String> = curve.fixed.iter().map(|(key, at)| level(curve, *key, *at)).collect();
     let name = if fixed.is_empty() { format!("along {}", curve.key.name()) } else { fixed.join(", ") };
     format!("{name}: {}", findings_text(sweep, curve))
@@ -169,7 +169,7 @@ pub fn sentence(sweep: &Sweep) -> String {
     }
     let wording = match sweep.curves.as_slice() {
         [only] => findings_text(sweep, only),
-        several => several.iter().map(|curve| of_curve(sweep, curve)).collect::<Vec<_>>().join(" "),
+        several => several.iter().map(|curve| curve_text(sweep, curve)).collect::<Vec<_>>().join(" "),
     };
     format!("{}, {}: {wording}{partial}", sweep.path, sweep.phase)
 }

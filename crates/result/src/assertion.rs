@@ -263,7 +263,7 @@ pub struct Steadiness {
 impl Steadiness {
     /// Returns the steadiness of a measured phase; `None` if it had no such rule. Like the rule,
     /// it counts only whole intervals.
-    pub fn of(plan: &Phase, measured: &PhaseMeasurement) -> Option<Steadiness> {
+    pub fn from_phase(plan: &Phase, measured: &PhaseMeasurement) -> Option<Steadiness> {
         let rule = plan.stop.steady?;
         let round_ns = rule.round.0.max(1);
         let (mut rounds, mut length_ns) = (0, 0);
@@ -387,14 +387,17 @@ mod tests {
             steady: Some(true),
             ..PhaseMeasurement::default()
         };
-        assert_eq!(Steadiness::of(&plan, &measured), None);
+        assert_eq!(Steadiness::from_phase(&plan, &measured), None);
         plan.stop.steady = Some(plumb_workload::Steady { round: Nanos(2_000_000_000), ..Default::default() });
-        let found = Steadiness::of(&plan, &measured).unwrap();
+        let found = Steadiness::from_phase(&plan, &measured).unwrap();
         assert_eq!((found.rounds, found.words().as_str()), (2, "steady after 2 rounds of 2s"));
         measured.steady = Some(false);
-        assert!(Steadiness::of(&plan, &measured).unwrap().words().contains("its own limit after 2 rounds"));
+        assert!(Steadiness::from_phase(&plan, &measured).unwrap().words().contains("its own limit after 2 rounds"));
         measured.intervals = vec![interval(2_000_000_000); 30];
-        assert_eq!(Steadiness::of(&plan, &measured).unwrap().words(), "not steady after 25 rounds of 2s: transient");
+        assert_eq!(
+            Steadiness::from_phase(&plan, &measured).unwrap().words(),
+            "not steady after 25 rounds of 2s: transient"
+        );
     }
 
     fn value(unit: Unit) -> BoxedStrategy<(String, f64)> {

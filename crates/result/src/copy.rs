@@ -30,7 +30,7 @@ pub enum CopyEvent {
     /// Another second of the copy has passed.
     Second,
     /// A signal asked for the progress so far.
-    Asked,
+    ProgressRequested,
     /// The input ends before the position where reading should begin.
     SkippedPastEnd,
     /// A read was short, and each read counts as a block.

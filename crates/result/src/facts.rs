@@ -138,7 +138,7 @@ fn kind(kind: LayerKind) -> &'static str {
 mod tests {
     use super::*;
 
-    fn said(name: &str, kind: LayerKind, settings: &[(&str, &str)]) -> String {
+    fn describe(name: &str, kind: LayerKind, settings: &[(&str, &str)]) -> String {
         let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let layer = BlockLayer {
             name: name.to_owned(),
@@ -154,12 +154,12 @@ mod tests {
     /// Protects: the rotation reported by a hypervisor or a loop device is not taken as evidence of a spinning disk.
     #[test]
     fn a_stack_names_the_medium_of_the_data() {
-        assert_eq!(said("sda", LayerKind::Disk, &[]), "sda (disk, spinning, 1.00 GiB)");
-        assert_eq!(said("vda", LayerKind::Disk, &[("medium", "virtual disk")]), "vda (virtual disk, 1.00 GiB)");
+        assert_eq!(describe("sda", LayerKind::Disk, &[]), "sda (disk, spinning, 1.00 GiB)");
+        assert_eq!(describe("vda", LayerKind::Disk, &[("medium", "virtual disk")]), "vda (virtual disk, 1.00 GiB)");
         let raid = [("level", "raid5"), ("chunk_size", "524288")];
-        assert_eq!(said("md0", LayerKind::Md, &raid), "md0 (md raid5, chunk 512 KiB, 1.00 GiB)");
+        assert_eq!(describe("md0", LayerKind::Md, &raid), "md0 (md raid5, chunk 512 KiB, 1.00 GiB)");
         let memory = [("medium", "memory"), ("stands_on", "tmpfs at /dev/shm")];
-        assert_eq!(said("loop0", LayerKind::Loop, &memory), "loop0 (loop, in memory: tmpfs at /dev/shm, 1.00 GiB)");
+        assert_eq!(describe("loop0", LayerKind::Loop, &memory), "loop0 (loop, in memory: tmpfs at /dev/shm, 1.00 GiB)");
     }
 
     // Protects: in a table of systems, two builds that differ only in kernel names are one system.

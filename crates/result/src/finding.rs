@@ -132,7 +132,7 @@ impl RunVerdict {
 
     /// Returns the verdict for these findings. Skipped checks do not affect it; if all were skipped, the verdict is
     /// unknown. Trust lowers a `pass` further if an essential check was skipped.
-    pub fn of(findings: &[Finding]) -> RunVerdict {
+    pub fn from_findings(findings: &[Finding]) -> RunVerdict {
         match findings.iter().map(|finding| finding.level).filter(|level| *level != Level::Skipped).max() {
             None | Some(Level::Skipped) => RunVerdict::Unknown,
             Some(Level::Pass | Level::Note) => RunVerdict::Pass,
@@ -163,8 +163,9 @@ mod tests {
     /// Protects: one skipped check does not hide the findings of others, and no findings are no evidence.
     #[test]
     fn the_worst_finding_decides() {
-        let verdict =
-            |levels: &[Level]| RunVerdict::of(&levels.iter().map(|level| finding(*level)).collect::<Vec<_>>());
+        let verdict = |levels: &[Level]| {
+            RunVerdict::from_findings(&levels.iter().map(|level| finding(*level)).collect::<Vec<_>>())
+        };
         assert_eq!(verdict(&[]), RunVerdict::Unknown);
         assert_eq!(verdict(&[Level::Skipped]), RunVerdict::Unknown);
         assert_eq!(verdict(&[Level::Skipped, Level::Pass, Level::Note]), RunVerdict::Pass);

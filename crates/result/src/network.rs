@@ -124,7 +124,7 @@ pub struct RoundTrips {
 
 impl RoundTrips {
     /// Creates the summary from response times and the number of requests without a response.
-    pub fn of(during: &str, times: &Histogram, lost: u64) -> RoundTrips {
+    pub fn from_times(during: &str, times: &Histogram, lost: u64) -> RoundTrips {
         let quantile = |share| times.carried_quantile(share);
         RoundTrips {
             during: during.to_owned(),

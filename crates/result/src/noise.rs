@@ -98,7 +98,7 @@ pub struct NoiseFloor {
 impl NoiseFloor {
     /// Computes the floor from a ratio and its interval: the far end of the interval, as a share. Equal sides
     /// differed by this ratio, and the interval allows a difference that is larger by its half-width.
-    pub fn of(log_ratio: f64, log_half_width: f64) -> f64 {
+    pub fn compute(log_ratio: f64, log_half_width: f64) -> f64 {
         (log_ratio.abs() + log_half_width).exp_m1()
     }
 
@@ -111,7 +111,7 @@ impl NoiseFloor {
             return self.floor;
         }
         let wider = (f64::from(self.blocks) / f64::from(blocks.max(1))).sqrt();
-        NoiseFloor::of(self.log_ratio, self.log_half_width * wider)
+        NoiseFloor::compute(self.log_ratio, self.log_half_width * wider)
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
             metric: Metric::rate(OpKind::Read),
             value: None,
             cv: None,
-            floor: NoiseFloor::of(-0.01, 0.02),
+            floor: NoiseFloor::compute(-0.01, 0.02),
             log_ratio: -0.01,
             log_half_width: 0.02,
             blocks: 8,
@@ -139,8 +139,8 @@ mod tests {
     /// Protects: swapping the sides of an A/A comparison does not change its floor.
     #[test]
     fn the_floor_is_symmetric_in_the_sides() {
-        assert_eq!(NoiseFloor::of(-0.01, 0.02), NoiseFloor::of(0.01, 0.02));
-        assert!((NoiseFloor::of(0.01, 0.02) - 0.03f64.exp_m1()).abs() < 1e-12);
+        assert_eq!(NoiseFloor::compute(-0.01, 0.02), NoiseFloor::compute(0.01, 0.02));
+        assert!((NoiseFloor::compute(0.01, 0.02) - 0.03f64.exp_m1()).abs() < 1e-12);
     }
 
     #[test]

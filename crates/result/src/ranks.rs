@@ -77,7 +77,7 @@ pub struct RankDone {
 
 impl RankSpread {
     /// Returns the spread of all ranks of a phase; `None` if there are none.
-    pub fn of(mut all: Vec<RankDone>, start_skew_ns: u64) -> Option<RankSpread> {
+    pub fn from_ranks(mut all: Vec<RankDone>, start_skew_ns: u64) -> Option<RankSpread> {
         all.sort_by_key(|one| (one.done_ns, one.rank));
         let first_done = all.first()?.clone();
         Some(RankSpread {
@@ -104,12 +104,12 @@ mod tests {
     fn the_slowest_come_first_and_the_list_is_limited() {
         let done = |rank: u32, done_ns: u64| RankDone { rank, host: "h".to_owned(), done_ns, ops: 1, bytes: 1 };
         let all: Vec<RankDone> = (0..20).map(|rank| done(rank, u64::from((rank * 7) % 20))).collect();
-        let spread = RankSpread::of(all, 3).unwrap();
+        let spread = RankSpread::from_ranks(all, 3).unwrap();
         assert_eq!(
             (spread.ranks, spread.first_done.done_ns, spread.median_done_ns, spread.last_done().done_ns),
             (20, 0, 10, 19)
         );
         assert_eq!(spread.slowest.len(), SLOWEST_MAX);
-        assert_eq!(RankSpread::of(Vec::new(), 0), None);
+        assert_eq!(RankSpread::from_ranks(Vec::new(), 0), None);
     }
 }

@@ -24,7 +24,7 @@ pub enum Repeated {
 
 impl Repeated {
     /// Returns the runs of the repeated workload.
-    pub fn of(&self) -> &RepeatedRuns {
+    pub fn runs(&self) -> &RepeatedRuns {
         match self {
             Repeated::Rounds(rounds) => &rounds.of,
             Repeated::Ladder(ladder) => &ladder.of,

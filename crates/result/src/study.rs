@@ -616,7 +616,7 @@ pub struct RunCount {
 
 impl RunCount {
     /// Returns the statistics of several runs' counts; `None` if there are none.
-    pub fn of(counts: &[u64]) -> Option<RunCount> {
+    pub fn from_counts(counts: &[u64]) -> Option<RunCount> {
         let (min, max) = (*counts.iter().min()?, *counts.iter().max()?);
         let mean = counts.iter().map(|count| *count as f64).sum::<f64>() / counts.len() as f64;
         Some(RunCount { mean, min, max })

@@ -52,7 +52,7 @@ pub struct LoadProcess {
 
 impl UnderLoad {
     /// Returns `dd (pid 3705)` or `programs run by bash (pid 12)`, or says that no process was identified.
-    pub fn who(&self) -> String {
+    pub fn source(&self) -> String {
         match &self.by {
             Some(LoadProcess { command, pid, with_children: true }) => format!("programs run by {command} (pid {pid})"),
             Some(LoadProcess { command, pid, .. }) => format!("{command} (pid {pid})"),

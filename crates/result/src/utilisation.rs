@@ -24,7 +24,7 @@ pub struct Utilisation {
 
 impl Utilisation {
     /// Returns the utilisation of each group of a measured phase whose reads have a consumer.
-    pub fn of<'a>(plan: &'a Phase, measured: &'a PhaseMeasurement) -> impl Iterator<Item = Utilisation> + 'a {
+    pub fn per_group<'a>(plan: &'a Phase, measured: &'a PhaseMeasurement) -> impl Iterator<Item = Utilisation> + 'a {
         plan.workers.iter().enumerate().filter_map(|(number, group)| {
             let consumer = group.pace.consumer?;
             let name = group.name.clone().unwrap_or_else(|| format!("workers.{number}"));
@@ -50,7 +50,7 @@ mod tests {
     use plumb_workload::pace::Consumer;
     use plumb_workload::{Blocks, Bytes, Nanos, Pace, WorkerGroup};
 
-    fn of(bytes: u64, wall_ns: u64) -> Utilisation {
+    fn utilisation(bytes: u64, wall_ns: u64) -> Utilisation {
         let consumer = Consumer { batch: Bytes(100), busy: Nanos(10), ahead: 2 };
         let pace = Pace { consumer: Some(consumer), ..Pace::default() };
         let plan = Phase::new("epoch", vec![WorkerGroup { pace, ..WorkerGroup::new("data", Blocks::default()) }]);
@@ -61,17 +61,17 @@ mod tests {
             ..WorkerMeasurement::default()
         };
         let measured = PhaseMeasurement { workers: vec![worker(0), worker(1)], ..PhaseMeasurement::default() };
-        Utilisation::of(&plan, &measured).next().unwrap()
+        Utilisation::per_group(&plan, &measured).next().unwrap()
     }
 
     // Protects: storage that is half as fast as the consumer keeps it busy for half of the time, and one that is faster for all of it.
     #[test]
     fn a_consumer_is_busy_for_as_long_as_its_steps_take() {
-        let slow = of(1_000, 190);
+        let slow = utilisation(1_000, 190);
         assert_eq!((slow.steps, slow.busy_ns, slow.total_ns, slow.share), (10, 100, 200, Some(0.5)));
-        let fast = of(1_000, 80);
+        let fast = utilisation(1_000, 80);
         assert_eq!((fast.total_ns, fast.share), (100, Some(1.0)));
-        let none = of(98, 190);
+        let none = utilisation(98, 190);
         assert_eq!((none.steps, none.share), (0, None));
     }
 }

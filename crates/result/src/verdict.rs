@@ -67,12 +67,12 @@ impl VerdictEvidence<'_> {
 
 /// Returns the sentence for numbers measured under a declared load.
 pub fn under_declared_load(load: &UnderLoad) -> String {
-    format!("Measured under load from {}, as declared: not the device's speed alone.", load.who())
+    format!("Measured under load from {}, as declared: not the device's speed alone.", load.source())
 }
 
 /// Returns the sentence for numbers that an undeclared load affected.
 pub fn under_undeclared_load(load: &UnderLoad) -> String {
-    format!("Measured under load from {}: not the device's speed.", load.who())
+    format!("Measured under load from {}: not the device's speed.", load.source())
 }
 
 #[cfg(test)]

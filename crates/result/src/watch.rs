@@ -100,7 +100,7 @@ pub struct OpUse {
 }
 
 impl OpUse {
-    fn of(ops: &BlockOps, seconds: f64) -> OpUse {
+    fn from_ops(ops: &BlockOps, seconds: f64) -> OpUse {
         OpUse {
             bytes_per_s: ops.sectors as f64 * 512.0 / seconds,
             ops_per_s: ops.ops as f64 / seconds,
@@ -116,13 +116,13 @@ fn latency_ns(ops: &BlockOps) -> Option<f64> {
 
 impl DeviceUse {
     /// Computes the rates from the counters of an interval of `seconds`.
-    pub fn of(name: &str, work: &BlockStat, seconds: f64) -> DeviceUse {
+    pub fn from_counters(name: &str, work: &BlockStat, seconds: f64) -> DeviceUse {
         let seconds = if seconds > 0.0 { seconds } else { f64::MIN_POSITIVE };
         DeviceUse {
             name: name.to_owned(),
-            read: OpUse::of(&work.reads, seconds),
-            write: OpUse::of(&work.writes, seconds),
-            discard: OpUse::of(&work.discards, seconds),
+            read: OpUse::from_ops(&work.reads, seconds),
+            write: OpUse::from_ops(&work.writes, seconds),
+            discard: OpUse::from_ops(&work.discards, seconds),
             flushes_per_s: work.flushes.ops as f64 / seconds,
             latency_ns: latency_ns(&work.moved()),
             queue_depth: f64::from(work.weighted_ms) / 1000.0 / seconds,
@@ -138,7 +138,7 @@ impl DeviceUse {
         let one = |(name, after): (&String, &Seen<DeviceCounters>)| {
             let before = before.devices.get(name)?.value()?;
             let done = BlockStat::from(after.value()?).since(&BlockStat::from(before));
-            let mut seen = DeviceUse::of(name, &done, seconds);
+            let mut seen = DeviceUse::from_counters(name, &done, seconds);
             // Simulated devices count the time of all requests together, but not for each kind.
             if done.moved().ms == 0 && done.weighted_ms > 1 {
                 for latency_ns in [&mut seen.read.latency_ns, &mut seen.write.latency_ns, &mut seen.discard.latency_ns]
@@ -179,7 +179,7 @@ pub struct ProcessRate {
 
 impl ProcessRate {
     /// Computes the rates from the counters of an interval of `seconds`.
-    pub fn of(io: &ProcessIo, seconds: f64) -> ProcessRate {
+    pub fn from_counters(io: &ProcessIo, seconds: f64) -> ProcessRate {
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
         ProcessRate {
             pid: io.pid,
@@ -204,11 +204,11 @@ mod tests {
             weighted_ms: 3000,
             ..BlockStat::default()
         };
-        let seen = DeviceUse::of("sda", &work, 2.0);
+        let seen = DeviceUse::from_counters("sda", &work, 2.0);
         assert_eq!(seen.write, OpUse { bytes_per_s: 20480.0, ops_per_s: 5.0, latency_ns: Some(2.5e6) });
         assert_eq!((seen.read.latency_ns, seen.latency_ns), (None, Some(2.5e6)));
         assert_eq!((seen.queue_depth, seen.busy, seen.in_flight), (1.5, 1.0, 2));
-        assert!(!seen.is_idle() && DeviceUse::of("sdb", &BlockStat::default(), 0.0).is_idle());
+        assert!(!seen.is_idle() && DeviceUse::from_counters("sdb", &BlockStat::default(), 0.0).is_idle());
     }
 
     // Protects: differences between two readings have the units of `plumb watch`, and a device without a reading is left out.

@@ -49,7 +49,7 @@ fn one(scenario: Scenario, variant: Variant, seed: u64, tally: &mut Tally) -> Re
     let mut stopper = Stopper::new(StopRule::default());
     let mut precision: Vec<Precision> = Vec::new();
     let mut last: Option<Assessment> = None;
-    while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, FurtherBudget::Left) {
+    while let Decision::Run { blocks } = stopper.decide(a.len() as u32, &precision, FurtherBudget::Left) {
         for block in &order[a.len()..a.len() + blocks as usize] {
             for side in block.sides() {
                 let slow = if noise.unit() < scenario.slow_share { 0.75f64.ln() } else { 0.0 };
@@ -62,7 +62,7 @@ fn one(scenario: Scenario, variant: Variant, seed: u64, tally: &mut Tally) -> Re
             }
         }
         let found = assess(&a, &b, Better::Higher, &VerdictRule::default())?;
-        precision = Precision::of_assessment(&found, Statistic::Rate)
+        precision = Precision::from_assessment(&found, Statistic::Rate)
             .map(|precision| Precision {
                 wanted: variant.wanted,
                 question: if variant.settled { precision.question } else { Question::Open },
@@ -272,14 +272,14 @@ impl OneSided {
         let mut stopper = Stopper::new(StopRule { blocks_min, blocks_max, ..StopRule::default() });
         let (mut a, mut b, mut precision) = (Vec::new(), Vec::new(), Vec::new());
         let mut found = assess(&a, &b, Better::Higher, &VerdictRule::default())?;
-        while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, FurtherBudget::Left) {
+        while let Decision::Run { blocks } = stopper.decide(a.len() as u32, &precision, FurtherBudget::Left) {
             for _ in 0..blocks {
                 let slow = if noise.unit() < self.share { self.speed.ln() } else { 0.0 };
                 a.push((self.spread * noise.normal()).exp());
                 b.push((self.typical + slow + self.spread * noise.normal()).exp());
             }
             found = assess(&a, &b, Better::Higher, &VerdictRule::default())?;
-            precision = Precision::of_assessment(&found, Statistic::Rate).into_iter().collect();
+            precision = Precision::from_assessment(&found, Statistic::Rate).into_iter().collect();
         }
         Ok(found)
     }

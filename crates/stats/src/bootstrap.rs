@@ -43,7 +43,7 @@ pub type SideValues<'a> = &'a [Vec<Vec<f64>>];
 ///
 /// Errors: fewer than [`UNITS_MIN`] units, an empty plot or run, a value not above 0, a setting out of range.
 pub fn mean(side: SideValues<'_>, resampling: &Resampling) -> Result<ConfidenceInterval, StatsError> {
-    resample(&[Drawn::of(side, 1.0)?], resampling)
+    resample(&[Drawn::from_side(side, 1.0)?], resampling)
 }
 
 /// Returns the ratio of geometric means of two independent sides, candidate over baseline, computed like [`mean`].
@@ -52,7 +52,7 @@ pub fn ratio(
     candidate: SideValues<'_>,
     resampling: &Resampling,
 ) -> Result<ConfidenceInterval, StatsError> {
-    resample(&[Drawn::of(baseline, -1.0)?, Drawn::of(candidate, 1.0)?], resampling)
+    resample(&[Drawn::from_side(baseline, -1.0)?, Drawn::from_side(candidate, 1.0)?], resampling)
 }
 
 enum Unit {
@@ -76,7 +76,7 @@ struct Part {
 }
 
 impl Drawn {
-    fn of(side: SideValues<'_>, sign: f64) -> Result<Drawn, StatsError> {
+    fn from_side(side: SideValues<'_>, sign: f64) -> Result<Drawn, StatsError> {
         for run in side.iter().flatten() {
             logs(run)?;
         }

@@ -49,8 +49,11 @@ pub fn plots_and_runs_of_cells(cells: &[Vec<Vec<f64>>]) -> Result<PlotsAndRuns, 
         let plots: Vec<Vec<f64>> = plots.iter().map(|runs| logs(runs)).collect::<Result<_, _>>()?;
         balanced(plots.iter().map(Vec::len))?;
         let means: Vec<f64> = plots.iter().map(|runs| mean(runs)).collect();
-        within = within.with(Pooled::of(plots.iter())?);
-        top = top.with(Pooled { mean_square: Moments::of(&means)?.variance * size, freedom: means.len() as f64 - 1.0 });
+        within = within.with(Pooled::from_groups(plots.iter())?);
+        top = top.with(Pooled {
+            mean_square: Moments::from_values(&means)?.variance * size,
+            freedom: means.len() as f64 - 1.0,
+        });
     }
     let [plots, runs] = levels([(top, size), (within, 1.0)]);
     Ok(PlotsAndRuns { plots, runs })
@@ -110,10 +113,10 @@ struct Pooled {
 
 impl Pooled {
     /// Computes the variance within groups of equal size.
-    fn of<'a>(groups: impl Iterator<Item = &'a Vec<f64>>) -> Result<Pooled, StatsError> {
+    fn from_groups<'a>(groups: impl Iterator<Item = &'a Vec<f64>>) -> Result<Pooled, StatsError> {
         let (mut sum, mut groups_seen, mut freedom) = (0.0, 0.0, 0.0);
         for group in groups {
-            sum += Moments::of(group)?.variance;
+            sum += Moments::from_values(group)?.variance;
             groups_seen += 1.0;
             freedom += group.len() as f64 - 1.0;
         }

@@ -124,7 +124,7 @@ pub(crate) fn f_above(above: f64, below: f64, freedom_above: f64, freedom_below:
 
 /// Estimates the geometric mean of one sample. Needs at least two values, all above 0.
 pub fn sample(values: &[f64]) -> Result<Estimate, StatsError> {
-    let moments = Moments::of(&logs(values)?)?;
+    let moments = Moments::from_values(&logs(values)?)?;
     let n = values.len() as f64;
     Ok(Estimate { log_mean: moments.mean, log_error: (moments.variance / n).sqrt(), freedom: n - 1.0 })
 }
@@ -136,7 +136,7 @@ pub fn sample(values: &[f64]) -> Result<Estimate, StatsError> {
 /// It ignores the order of the runs, and so takes drift for a difference. If both sides
 /// ran in blocks, use [`paired`].
 pub fn welch(baseline: &[f64], candidate: &[f64]) -> Result<Estimate, StatsError> {
-    let (a, b) = (Moments::of(&logs(baseline)?)?, Moments::of(&logs(candidate)?)?);
+    let (a, b) = (Moments::from_values(&logs(baseline)?)?, Moments::from_values(&logs(candidate)?)?);
     let (n_a, n_b) = (baseline.len() as f64, candidate.len() as f64);
     let (part_a, part_b) = (a.variance / n_a, b.variance / n_b);
     let both = part_a + part_b;
@@ -153,7 +153,7 @@ pub fn welch(baseline: &[f64], candidate: &[f64]) -> Result<Estimate, StatsError
 /// blocks, all values above 0.
 pub fn paired(baseline: &[f64], candidate: &[f64]) -> Result<Estimate, StatsError> {
     let differences = log_ratios(baseline, candidate)?;
-    let moments = Moments::of(&differences)?;
+    let moments = Moments::from_values(&differences)?;
     let n = differences.len() as f64;
     Ok(Estimate { log_mean: moments.mean, log_error: (moments.variance / n).sqrt(), freedom: n - 1.0 })
 }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_why_there_is_no_estimate() {
+    fn errors_explain_a_missing_estimate() {
         assert_eq!(sample(&[1.0]), Err(StatsError::TooFew { needed: 2, found: 1 }));
         assert_eq!(paired(&[1.0, 2.0], &[1.0]), Err(StatsError::Unpaired { baseline: 2, candidate: 1 }));
         assert_eq!(paired(&[1.0, 2.0], &[1.0, 0.0]), Err(StatsError::NotPositive { index: 1, value: 0.0 }));

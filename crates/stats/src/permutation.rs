@@ -42,7 +42,7 @@ pub fn sign_flip(differences: &[f64], seed: u64) -> Result<SignFlip, StatsError>
     // The same sum in another order differs in its last bits; such a tie counts as reached.
     let slack = 1e-12 * differences.iter().map(|difference| difference.abs()).sum::<f64>();
     let reach = differences.iter().sum::<f64>().abs() - slack;
-    let tables = SignedSums::of(differences);
+    let tables = SignedSums::new(differences);
     if differences.len() <= ENUMERATED_BLOCKS {
         // The last sign stays fixed: the other half of the assignments mirrors this one.
         let half = 1u64 << (differences.len() - 1);
@@ -66,7 +66,7 @@ struct SignedSums {
 }
 
 impl SignedSums {
-    fn of(differences: &[f64]) -> SignedSums {
+    fn new(differences: &[f64]) -> SignedSums {
         let table = |eight: &[f64]| {
             std::array::from_fn(|signs| {
                 let signed =

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn five_values_have_no_interval_and_say_how_many_are_needed() {
+    fn five_values_have_no_interval_and_the_error_names_the_number_needed() {
         assert_eq!(median_interval(&[1.0; 5], 0.95), Err(StatsError::TooFew { needed: 6, found: 5 }));
         assert_eq!(median_interval(&[1.0; 7], 0.99), Err(StatsError::TooFew { needed: 8, found: 7 }));
         assert_eq!(median_interval(&[], 0.5), Err(StatsError::TooFew { needed: 2, found: 0 }));

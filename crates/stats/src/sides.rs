@@ -94,7 +94,7 @@ struct Turned {
 }
 
 impl Turned {
-    fn of(baseline: Vec<f64>, candidate: Vec<f64>, better: Better) -> Turned {
+    fn new(baseline: Vec<f64>, candidate: Vec<f64>, better: Better) -> Turned {
         match better {
             Better::Higher => Turned { worse: baseline, better: candidate },
             Better::Lower => Turned { worse: candidate, better: baseline },
@@ -104,22 +104,22 @@ impl Turned {
 
 impl ContrastEvidence {
     /// Errors: sides that do not pair, an empty plot, values not above 0.
-    pub(crate) fn of(compared: &Compared<'_>, seed: u64) -> Result<ContrastEvidence, StatsError> {
+    pub(crate) fn from_compared(compared: &Compared<'_>, seed: u64) -> Result<ContrastEvidence, StatsError> {
         let mut evidence = match compared.sides {
             Sides::Blocks { baseline, candidate } => {
-                let turned = Turned::of(baseline.to_vec(), candidate.to_vec(), compared.better);
-                ContrastEvidence::of_pairs(&turned, ReplicationUnit::Block, seed)?
+                let turned = Turned::new(baseline.to_vec(), candidate.to_vec(), compared.better);
+                ContrastEvidence::from_pairs(&turned, ReplicationUnit::Block, seed)?
             }
             Sides::Plots { baseline, candidate } => {
-                let turned = Turned::of(means(baseline)?, means(candidate)?, compared.better);
+                let turned = Turned::new(means(baseline)?, means(candidate)?, compared.better);
                 if turned.worse.len() == turned.better.len() {
-                    ContrastEvidence::of_pairs(&turned, ReplicationUnit::Plot, seed)?
+                    ContrastEvidence::from_pairs(&turned, ReplicationUnit::Plot, seed)?
                 } else {
                     ContrastEvidence::unpaired(&turned, ReplicationUnit::Plot)?
                 }
             }
             Sides::Apart { baseline, candidate } => {
-                let turned = Turned::of(means(baseline)?, means(candidate)?, compared.better);
+                let turned = Turned::new(means(baseline)?, means(candidate)?, compared.better);
                 ContrastEvidence::unpaired(&turned, ReplicationUnit::Run)?
             }
             Sides::PairsOnPlots { baseline, candidate } => {
@@ -128,9 +128,12 @@ impl ContrastEvidence {
                     let count = |side: &[Vec<f64>]| side.iter().map(Vec::len).sum();
                     return Err(StatsError::Unpaired { baseline: count(baseline), candidate: count(candidate) });
                 }
-                let turned = Turned::of(means(baseline)?, means(candidate)?, compared.better);
-                let evidence = ContrastEvidence::of_pairs(&turned, ReplicationUnit::Plot, seed)?;
-                ContrastEvidence { on_these_plots: within(baseline, candidate, compared.better)?, ..evidence }
+                let turned = Turned::new(means(baseline)?, means(candidate)?, compared.better);
+                let evidence = ContrastEvidence::from_pairs(&turned, ReplicationUnit::Plot, seed)?;
+                ContrastEvidence {
+                    on_these_plots: estimate_within_plots(baseline, candidate, compared.better)?,
+                    ..evidence
+                }
             }
         };
         let least = rounding_error(&compared.sides, compared.granularity);
@@ -140,7 +143,7 @@ impl ContrastEvidence {
         Ok(evidence)
     }
 
-    fn of_pairs(turned: &Turned, unit: ReplicationUnit, seed: u64) -> Result<ContrastEvidence, StatsError> {
+    fn from_pairs(turned: &Turned, unit: ReplicationUnit, seed: u64) -> Result<ContrastEvidence, StatsError> {
         let differences = log_ratios(&turned.worse, &turned.better)?;
         let units = count(differences.len());
         if units < 2 {
@@ -171,7 +174,11 @@ fn means(plots: &[Vec<f64>]) -> Result<Vec<f64>, StatsError> {
 
 /// Estimates the mean of the plots' mean log ratios, with the pooled error of the pairs on each plot: a statement
 /// about these plots and no others (plots as fixed effects). `None` if no plot has two pairs.
-fn within(baseline: &[Vec<f64>], candidate: &[Vec<f64>], better: Better) -> Result<Option<Estimate>, StatsError> {
+fn estimate_within_plots(
+    baseline: &[Vec<f64>],
+    candidate: &[Vec<f64>],
+    better: Better,
+) -> Result<Option<Estimate>, StatsError> {
     let (mut sum, mut squares, mut freedom, mut inverse_pairs) = (0.0, 0.0, 0.0, 0.0);
     for (one, other) in baseline.iter().zip(candidate) {
         let ratios = log_ratios(one, other)?;

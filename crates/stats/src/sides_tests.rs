@@ -73,18 +73,22 @@ fn a_difference_on_these_plots_alone_is_noted_but_not_claimed() {
 fn the_error_on_these_plots_agrees_with_an_analysis_of_variance() {
     let baseline = vec![vec![1.0; 3], vec![1.0; 3]];
     let candidate: Vec<Vec<f64>> = [[0.1, 0.2, 0.3], [0.5, 0.5, 0.8]].map(|logs| logs.map(f64::exp).to_vec()).to_vec();
-    let found = within(&baseline, &candidate, Better::Higher).unwrap().unwrap();
+    let found = estimate_within_plots(&baseline, &candidate, Better::Higher).unwrap().unwrap();
     // R: d <- c(.1, .2, .3, .5, .5, .8); p <- gl(2, 3); summary(lm(d ~ p)) has a residual mean square of 0.02 on 4 degrees of freedom
     assert!((found.log_mean - 0.4).abs() < 1e-12 && (found.log_error - (0.02f64 / 6.0).sqrt()).abs() < 1e-12);
     assert_eq!(found.freedom, 4.0);
-    let lower = within(&baseline, &candidate, Better::Lower).unwrap().unwrap();
+    let lower = estimate_within_plots(&baseline, &candidate, Better::Lower).unwrap().unwrap();
     assert_eq!(lower.log_mean, -found.log_mean);
 }
 
 #[test]
 fn pairs_that_lack_a_side_are_refused() {
     let of = |baseline: &[Vec<f64>], candidate: &[Vec<f64>]| {
-        ContrastEvidence::of(&Compared::measured(Sides::PairsOnPlots { baseline, candidate }, Better::Higher), 0).err()
+        ContrastEvidence::from_compared(
+            &Compared::measured(Sides::PairsOnPlots { baseline, candidate }, Better::Higher),
+            0,
+        )
+        .err()
     };
     let uneven = of(&[vec![1.0, 2.0], vec![1.0]], &[vec![1.0], vec![1.0, 2.0]]);
     assert_eq!(uneven, Some(StatsError::Unpaired { baseline: 3, candidate: 3 }));
@@ -97,7 +101,7 @@ fn a_step_widens_only_an_interval_without_spread() {
     let sides = Sides::Blocks { baseline: &baseline, candidate: &candidate };
     let error = |granularity| {
         let compared = Compared { granularity, ..Compared::measured(sides, Better::Lower) };
-        ContrastEvidence::of(&compared, 0).unwrap().estimate.unwrap().log_error
+        ContrastEvidence::from_compared(&compared, 0).unwrap().estimate.unwrap().log_error
     };
     assert_eq!(error(0.0), 0.0);
     let expected = ((1.0 / 64.0 + 1.0 / 81.0) / 12.0 / 6.0f64).sqrt();
@@ -105,7 +109,9 @@ fn a_step_widens_only_an_interval_without_spread() {
     let wild = [80.0, 120.0, 95.0, 140.0, 70.0, 100.0];
     let (wild, other) = (Sides::Blocks { baseline: &wild, candidate: &[100.0; 6] }, Better::Higher);
     let of = |granularity| {
-        ContrastEvidence::of(&Compared { granularity, ..Compared::measured(wild, other) }, 0).unwrap().estimate
+        ContrastEvidence::from_compared(&Compared { granularity, ..Compared::measured(wild, other) }, 0)
+            .unwrap()
+            .estimate
     };
     assert_eq!(of(1.0), of(0.0));
 }

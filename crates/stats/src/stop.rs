@@ -56,14 +56,14 @@ pub enum Question {
 
 impl Precision {
     /// Computes the precision of an estimate, at a coverage strictly between 0 and 1.
-    pub fn of(estimate: &Estimate, confidence: f64, statistic: Statistic) -> Result<Precision, StatsError> {
+    pub fn from_estimate(estimate: &Estimate, confidence: f64, statistic: Statistic) -> Result<Precision, StatsError> {
         let half_width = estimate.half_width(confidence)?;
         Ok(Precision { half_width, wanted: statistic.wanted_half_width(), question: Question::Open })
     }
 
-    /// Computes the precision of a comparison so far like [`Precision::of`]. It is settled if the sides are clearly
+    /// Computes the precision of a comparison so far like [`Precision::from_estimate`]. It is settled if the sides are clearly
     /// equivalent: p below [`SETTLED_P`]. `None` if there is no interval yet.
-    pub fn of_assessment(assessment: &Assessment, statistic: Statistic) -> Option<Precision> {
+    pub fn from_assessment(assessment: &Assessment, statistic: Statistic) -> Option<Precision> {
         let ratio = assessment.ratio?;
         let shown = assessment.p_equivalence.is_some_and(|p| p < SETTLED_P);
         let settled = shown && matches!(assessment.verdict, Verdict::Equivalent(_));
@@ -128,7 +128,7 @@ pub enum Decision {
     Stop(StopReason),
 }
 
-/// State of the stop rule: call [`Stopper::look`] before the first block and after each step.
+/// State of the stop rule: call [`Stopper::decide`] before the first block and after each step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopper {
     rule: StopRule,
@@ -143,7 +143,7 @@ impl Stopper {
 
     /// Takes one look after `done` blocks. `precisions` are those of all numbers of the comparison; with none, or
     /// below the smallest number of blocks, nothing is precise.
-    pub fn look(&mut self, done: u32, precisions: &[Precision], budget: FurtherBudget) -> Decision {
+    pub fn decide(&mut self, done: u32, precisions: &[Precision], budget: FurtherBudget) -> Decision {
         if done >= self.rule.blocks_min {
             let met = !precisions.is_empty() && precisions.iter().all(Precision::is_met);
             self.met_running = if met { self.met_running + 1 } else { 0 };
@@ -178,48 +178,48 @@ mod tests {
     #[test]
     fn six_blocks_then_two_more_then_precise() {
         let mut stopper = stopper();
-        assert_eq!(stopper.look(0, &[], FurtherBudget::Left), Decision::Run { blocks: 6 });
-        assert_eq!(stopper.look(6, &[SHARP], FurtherBudget::Left), Decision::Run { blocks: 2 });
-        assert_eq!(stopper.look(8, &[SHARP], FurtherBudget::Left), Decision::Stop(StopReason::Precise));
+        assert_eq!(stopper.decide(0, &[], FurtherBudget::Left), Decision::Run { blocks: 6 });
+        assert_eq!(stopper.decide(6, &[SHARP], FurtherBudget::Left), Decision::Run { blocks: 2 });
+        assert_eq!(stopper.decide(8, &[SHARP], FurtherBudget::Left), Decision::Stop(StopReason::Precise));
     }
 
     #[test]
     fn one_lucky_look_is_not_enough() {
         let mut stopper = stopper();
-        stopper.look(6, &[SHARP], FurtherBudget::Left);
-        assert_eq!(stopper.look(8, &[BLUNT], FurtherBudget::Left), Decision::Run { blocks: 2 });
-        assert_eq!(stopper.look(10, &[SHARP], FurtherBudget::Left), Decision::Run { blocks: 2 });
-        assert_eq!(stopper.look(12, &[SHARP], FurtherBudget::Left), Decision::Stop(StopReason::Precise));
+        stopper.decide(6, &[SHARP], FurtherBudget::Left);
+        assert_eq!(stopper.decide(8, &[BLUNT], FurtherBudget::Left), Decision::Run { blocks: 2 });
+        assert_eq!(stopper.decide(10, &[SHARP], FurtherBudget::Left), Decision::Run { blocks: 2 });
+        assert_eq!(stopper.decide(12, &[SHARP], FurtherBudget::Left), Decision::Stop(StopReason::Precise));
     }
 
     #[test]
     fn the_least_precise_number_decides() {
         let mut stopper = stopper();
-        stopper.look(6, &[SHARP, BLUNT], FurtherBudget::Left);
-        assert_eq!(stopper.look(8, &[SHARP, BLUNT], FurtherBudget::Left), Decision::Run { blocks: 2 });
+        stopper.decide(6, &[SHARP, BLUNT], FurtherBudget::Left);
+        assert_eq!(stopper.decide(8, &[SHARP, BLUNT], FurtherBudget::Left), Decision::Run { blocks: 2 });
     }
 
     #[test]
     fn looks_below_six_blocks_do_not_count() {
         let mut stopper = stopper();
-        stopper.look(2, &[SHARP], FurtherBudget::Left);
-        stopper.look(4, &[SHARP], FurtherBudget::Left);
-        assert_eq!(stopper.look(6, &[SHARP], FurtherBudget::Left), Decision::Run { blocks: 2 });
+        stopper.decide(2, &[SHARP], FurtherBudget::Left);
+        stopper.decide(4, &[SHARP], FurtherBudget::Left);
+        assert_eq!(stopper.decide(6, &[SHARP], FurtherBudget::Left), Decision::Run { blocks: 2 });
     }
 
     #[test]
     fn noise_ends_at_the_most_blocks_and_never_passes_them() {
         let mut stopper = Stopper::new(StopRule { blocks_max: 7, ..StopRule::default() });
-        assert_eq!(stopper.look(6, &[BLUNT], FurtherBudget::Left), Decision::Run { blocks: 1 });
-        assert_eq!(stopper.look(7, &[BLUNT], FurtherBudget::Left), Decision::Stop(StopReason::BlocksMax));
+        assert_eq!(stopper.decide(6, &[BLUNT], FurtherBudget::Left), Decision::Run { blocks: 1 });
+        assert_eq!(stopper.decide(7, &[BLUNT], FurtherBudget::Left), Decision::Stop(StopReason::BlocksMax));
     }
 
     #[test]
     fn a_spent_budget_ends_it_unless_it_is_precise_anyway() {
-        assert_eq!(stopper().look(4, &[BLUNT], FurtherBudget::Spent), Decision::Stop(StopReason::Budget));
+        assert_eq!(stopper().decide(4, &[BLUNT], FurtherBudget::Spent), Decision::Stop(StopReason::Budget));
         let mut done = stopper();
-        done.look(6, &[SHARP], FurtherBudget::Left);
-        assert_eq!(done.look(8, &[SHARP], FurtherBudget::Spent), Decision::Stop(StopReason::Precise));
+        done.decide(6, &[SHARP], FurtherBudget::Left);
+        assert_eq!(done.decide(8, &[SHARP], FurtherBudget::Spent), Decision::Stop(StopReason::Precise));
     }
 
     #[test]
@@ -234,17 +234,17 @@ mod tests {
         let candidate = wobbles.map(|wobble| 100.0 * wobble);
         let rule = crate::verdict::VerdictRule::default();
         let same = crate::assess(&[100.0; 8], &candidate, crate::Better::Higher, &rule).unwrap();
-        let precision = Precision::of_assessment(&same, Statistic::Rate).unwrap();
+        let precision = Precision::from_assessment(&same, Statistic::Rate).unwrap();
         assert!(precision.is_met() && precision.question == Question::Settled, "{precision:?}");
         // An equally wide interval around a difference is not precise enough.
         let faster = candidate.map(|value| value * 1.2);
         let differs = crate::assess(&[100.0; 8], &faster, crate::Better::Higher, &rule).unwrap();
-        let other = Precision::of_assessment(&differs, Statistic::Rate).unwrap();
+        let other = Precision::from_assessment(&differs, Statistic::Rate).unwrap();
         assert!(!Precision { wanted: 0.02, ..other }.is_met());
-        let plain = Precision::of(&paired(&[100.0; 8], &faster).unwrap(), 0.95, Statistic::Rate).unwrap();
+        let plain = Precision::from_estimate(&paired(&[100.0; 8], &faster).unwrap(), 0.95, Statistic::Rate).unwrap();
         assert!((plain.half_width - other.half_width).abs() < 1e-12);
         let none = crate::assess(&[1.0], &[1.0], crate::Better::Higher, &rule).unwrap();
-        assert_eq!(Precision::of_assessment(&none, Statistic::Rate), None);
+        assert_eq!(Precision::from_assessment(&none, Statistic::Rate), None);
     }
 
     /// Verdicts of comparisons of simulated disks under the default rules.
@@ -263,13 +263,13 @@ mod tests {
             let mut stopper = stopper();
             let mut precision = Vec::new();
             let rule = crate::verdict::VerdictRule::default();
-            while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, FurtherBudget::Left) {
+            while let Decision::Run { blocks } = stopper.decide(a.len() as u32, &precision, FurtherBudget::Left) {
                 for _ in 0..blocks {
                     a.push((spread * noise.normal()).exp());
                     b.push(factor * (spread * noise.normal()).exp());
                 }
                 let found = crate::assess(&a, &b, crate::Better::Higher, &rule).unwrap();
-                precision = Precision::of_assessment(&found, Statistic::Rate).into_iter().collect();
+                precision = Precision::from_assessment(&found, Statistic::Rate).into_iter().collect();
             }
             let found = crate::assess(&a, &b, crate::Better::Higher, &rule).unwrap();
             ended.held += u32::from(found.ratio.unwrap().contains(factor));

@@ -33,7 +33,7 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// Uses two passes, so that a small spread around a large mean keeps its digits.
-    pub(crate) fn of(values: &[f64]) -> Result<Moments, StatsError> {
+    pub(crate) fn from_values(values: &[f64]) -> Result<Moments, StatsError> {
         if values.len() < 2 {
             return Err(StatsError::TooFew { needed: 2, found: values.len() });
         }
@@ -67,7 +67,7 @@ pub fn geometric_mean(values: &[f64]) -> Result<f64, StatsError> {
 /// two values; all above 0.
 pub fn coefficient_of_variation(values: &[f64]) -> Result<f64, StatsError> {
     logs(values)?;
-    let moments = Moments::of(values)?;
+    let moments = Moments::from_values(values)?;
     Ok(moments.variance.sqrt() / moments.mean)
 }
 

@@ -218,8 +218,10 @@ pub fn assess_family(
     family: Family,
 ) -> Result<Vec<Assessment>, StatsError> {
     check(rule)?;
-    let evidence =
-        contrasts.iter().map(|contrast| ContrastEvidence::of(contrast, rule.seed)).collect::<Result<Vec<_>, _>>()?;
+    let evidence = contrasts
+        .iter()
+        .map(|contrast| ContrastEvidence::from_compared(contrast, rule.seed))
+        .collect::<Result<Vec<_>, _>>()?;
     // A contrast without a p, or with too few units to claim anything, is not a test, and costs the others nothing.
     let tested: Vec<usize> = (0..evidence.len()).filter(|&i| evidence[i].may_claim(rule)).collect();
     let p: Vec<f64> = tested.iter().filter_map(|&i| evidence[i].estimate.map(|estimate| estimate.p())).collect();

@@ -52,7 +52,7 @@ fn a_real_difference_within_the_margin_is_equivalent_with_a_note() {
 }
 
 #[test]
-fn a_real_difference_across_the_margin_is_faster_and_says_that_it_may_be_small() {
+fn a_real_difference_across_the_margin_is_faster_and_may_be_small() {
     let assessment = judge(1.055, &CALM);
     assert!(matches!(assessment.verdict, Verdict::Faster(ratio) if ratio.lo < 1.05), "{assessment:?}");
     assert_eq!(assessment.note, Note::RealButPossiblySmall);
@@ -159,7 +159,7 @@ fn the_effect_of_a_provisioning_is_not_a_difference() {
 }
 
 #[test]
-fn five_blocks_cannot_tell_however_clear_they_look() {
+fn five_blocks_decide_nothing_however_clear() {
     let assessment = judge(2.0, &CALM[..5]);
     assert_eq!(assessment.verdict, Verdict::CannotTell { blocks_needed: Some(2) });
     assert_eq!(assessment.note, Note::TooFewBlocks);

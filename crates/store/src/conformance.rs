@@ -14,7 +14,7 @@ pub(crate) struct ConformanceIn<'a> {
 }
 
 impl<'a> ConformanceIn<'a> {
-    pub(crate) fn of(conformance: &'a Conformance) -> Result<ConformanceIn<'a>, StoreError> {
+    pub(crate) fn new(conformance: &'a Conformance) -> Result<ConformanceIn<'a>, StoreError> {
         let body = canonical::text(&canonical::value("the conformance report", conformance)?);
         Ok(ConformanceIn { conformance, body })
     }
@@ -49,7 +49,7 @@ impl<'a> ConformanceIn<'a> {
 impl Store {
     /// Stores the result of `plumb posix` under its id.
     pub fn save_conformance(&mut self, conformance: &Conformance) -> Result<(), StoreError> {
-        let row = ConformanceIn::of(conformance)?;
+        let row = ConformanceIn::new(conformance)?;
         self.write("storing a conformance report", Durability::Power, |transaction| row.write(transaction))
     }
 }

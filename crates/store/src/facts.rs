@@ -30,7 +30,7 @@ struct TargetRow {
 }
 
 impl FactRows {
-    pub(crate) fn of(
+    pub(crate) fn new(
         environment: &Environment,
         targets: &BTreeMap<String, TargetFacts>,
     ) -> Result<FactRows, StoreError> {

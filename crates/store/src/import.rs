@@ -56,7 +56,7 @@ impl Store {
     /// if it is still running.
     pub fn import(&mut self, result: &RunResult) -> Result<Imported, StoreError> {
         let nothing = Measurement::default();
-        let result_in = ResultIn::of(result, &nothing)?;
+        let result_in = ResultIn::new(result, &nothing)?;
         let known = self.known(&result.id)?;
         let outcome = match known {
             None => Imported::Added,

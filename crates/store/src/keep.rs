@@ -47,7 +47,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn it_goes_beside_the_database_and_replaces_nothing() {
+    fn it_goes_next_to_the_database_and_replaces_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("plumb.db");
         let kept = save_next_to(&database, "one.json", b"{}").unwrap();

@@ -30,11 +30,11 @@ pub(crate) enum Life {
 impl Owner {
     /// Returns the owner for this process.
     pub(crate) fn this() -> Owner {
-        Owner::of(std::process::id())
+        Owner::for_process(std::process::id())
     }
 
     /// Returns the owner for a process of this host.
-    pub(crate) fn of(pid: u32) -> Owner {
+    pub(crate) fn for_process(pid: u32) -> Owner {
         Owner {
             host: read("/proc/sys/kernel/hostname").unwrap_or_default(),
             boot: read("/proc/sys/kernel/random/boot_id"),

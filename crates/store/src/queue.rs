@@ -123,7 +123,7 @@ enum QueueContent {
 impl Queue {
     /// Opens the queue of a database. Returns `None` if runs must go to the database itself: the database does not
     /// exist yet or is not of this version of Plumb, or its directory is not writable.
-    pub fn of(database: &Path) -> Option<Queue> {
+    pub fn open(database: &Path) -> Option<Queue> {
         let database = Database::at(database).ok()?;
         if !has_our_header(&database, SCHEMA_VERSION) {
             return None;
@@ -307,7 +307,7 @@ impl Store {
         }
         let mut rows = Vec::new();
         for (path, begun, end) in &runs {
-            match QueuedRun::of(begun, end) {
+            match QueuedRun::new(begun, end) {
                 Ok(row) => rows.push(row),
                 Err(_) => {
                     done.retain(|done| done != *path);
@@ -367,16 +367,16 @@ enum EndIn<'a> {
 }
 
 impl<'a> QueuedRun<'a> {
-    fn of(begun: &'a Begun, end: &'a End) -> Result<QueuedRun<'a>, StoreError> {
+    fn new(begun: &'a Begun, end: &'a End) -> Result<QueuedRun<'a>, StoreError> {
         Ok(QueuedRun {
-            row: RunRowIn::of(&begun.id, &begun.started_at, &begun.tool, &begun.workload)?,
-            facts: FactRows::of(&begun.environment, &begun.targets)?,
+            row: RunRowIn::new(&begun.id, &begun.started_at, &begun.tool, &begun.workload)?,
+            facts: FactRows::new(&begun.environment, &begun.targets)?,
             command: &begun.command,
             dialect: begun.dialect.as_deref(),
             owner: begun.owner.text()?,
             end: match end {
                 End::None => EndIn::None,
-                End::Result(result, measurement) => EndIn::Result(Box::new(ResultIn::of(result, measurement)?)),
+                End::Result(result, measurement) => EndIn::Result(Box::new(ResultIn::new(result, measurement)?)),
                 End::Failed(reason) => EndIn::Failed(reason),
             },
         })
@@ -487,7 +487,7 @@ mod tests {
 
     fn owner_that_is_gone() -> Owner {
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        let owner = Owner::of(child.id());
+        let owner = Owner::for_process(child.id());
         child.wait().unwrap();
         owner
     }

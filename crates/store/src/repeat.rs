@@ -24,7 +24,7 @@ impl Store {
         self.write("storing repeated runs", Durability::Power, |transaction| {
             transaction.execute(
                 "INSERT INTO repeat (id, made_at, kind, tag, body) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![id, at, kind, repeated.of().tag, body],
+                params![id, at, kind, repeated.runs().tag, body],
             )?;
             Ok(())
         })

@@ -476,8 +476,8 @@ impl Store {
     /// ended before is not changed, and an error is returned, because nothing is measured twice.
     pub fn end_study_run(&mut self, id: &str, seq: u32, end: &StudyRunEnd<'_>) -> Result<(), StoreError> {
         let nothing = Measurement::default();
-        let result = end.result.map(|result| ResultIn::of(result, &nothing)).transpose()?;
-        let conformance = end.conformance.map(ConformanceIn::of).transpose()?;
+        let result = end.result.map(|result| ResultIn::new(result, &nothing)).transpose()?;
+        let conformance = end.conformance.map(ConformanceIn::new).transpose()?;
         self.write("storing a run of a study", Durability::Power, |transaction| {
             let status: String = transaction.query_row(
                 "SELECT status FROM study_run WHERE study_id = ?1 AND seq = ?2",

@@ -119,7 +119,7 @@ impl RunLog for Store {
 impl Store {
     /// Inserts a run as `running`, owned by this process. See [`RunLog::begin_run`].
     pub fn begin_run(&mut self, start: &RunStart<'_>) -> Result<(), StoreError> {
-        let row = RunRowIn::of(start.id, start.started_at, start.tool, start.workload)?;
+        let row = RunRowIn::new(start.id, start.started_at, start.tool, start.workload)?;
         let facts = self.facts(start.environment, start.targets)?;
         let owner = Owner::this().text()?;
         self.write("beginning a run", Durability::Process, |transaction| {
@@ -266,9 +266,9 @@ impl<'a> ResultIn<'a> {
     ) -> Result<ResultIn<'a>, StoreError> {
         Ok(ResultIn {
             result,
-            row: RunRowIn::of(&result.id, &result.started_at, &result.tool, &result.workload)?,
+            row: RunRowIn::new(&result.id, &result.started_at, &result.tool, &result.workload)?,
             facts,
-            phases: measurement.phases.iter().map(PhaseIn::of).collect::<Result<Vec<_>, StoreError>>()?,
+            phases: measurement.phases.iter().map(PhaseIn::new).collect::<Result<Vec<_>, StoreError>>()?,
             body: plumb_document::json::to_vec(result)
                 .map_err(|source| StoreError::Json { what: "the result", source })?,
         })
@@ -325,7 +325,7 @@ pub(crate) struct RunRowIn<'a> {
 }
 
 impl<'a> RunRowIn<'a> {
-    pub(crate) fn of(
+    pub(crate) fn new(
         id: &'a str,
         started_at: &str,
         tool: &'a Tool,
@@ -408,7 +408,7 @@ struct HistogramIn {
 }
 
 impl<'a> PhaseIn<'a> {
-    fn of(phase: &'a PhaseMeasurement) -> Result<PhaseIn<'a>, StoreError> {
+    fn new(phase: &'a PhaseMeasurement) -> Result<PhaseIn<'a>, StoreError> {
         let mut histograms = Vec::new();
         let mut keep = |op, kind, histogram: Option<&plumb_result::Histogram>| -> Result<(), StoreError> {
             if let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) {

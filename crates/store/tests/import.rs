@@ -117,20 +117,21 @@ fn an_aborted_run_becomes_complete() {
 #[test]
 fn other_files_are_rejected_with_the_reason() {
     let whole = text(&result(FIRST, 1));
-    let said = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
+    let read_error = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
     let with = |from: &str, to: &str| {
         assert!(whole.contains(from), "{from}");
-        said(&whole.replacen(from, to, 1))
+        read_error(&whole.replacen(from, to, 1))
     };
-    let has = |said: String, words: &str| assert!(said.contains(words), "`{words}` is not in `{said}`");
-    has(said(""), "cut off");
-    has(said("12"), "not a Plumb result");
-    has(said("{}"), "not a Plumb result");
-    has(said("[[]]"), "not a Plumb result");
-    has(said(r#"{"fio version": "fio-3.33", "jobs": []}"#), "not a Plumb result: it has no `schema`");
-    has(said("run,started\n"), "line 1");
-    has(said(&whole[..whole.len() / 2]), "cut off");
-    has(said(&format!("[{whole}, {{}}]")), "not a Plumb result");
+    let has =
+        |read_error: String, words: &str| assert!(read_error.contains(words), "`{words}` is not in `{read_error}`");
+    has(read_error(""), "cut off");
+    has(read_error("12"), "not a Plumb result");
+    has(read_error("{}"), "not a Plumb result");
+    has(read_error("[[]]"), "not a Plumb result");
+    has(read_error(r#"{"fio version": "fio-3.33", "jobs": []}"#), "not a Plumb result: it has no `schema`");
+    has(read_error("run,started\n"), "line 1");
+    has(read_error(&whole[..whole.len() / 2]), "cut off");
+    has(read_error(&format!("[{whole}, {{}}]")), "not a Plumb result");
     has(with("plumb.result/1", "plumb.compare/1"), "`plumb.compare/1` cannot be imported");
     has(with("plumb.result/1", "plumb.result/2"), "`plumb.result/2` cannot be imported");
     has(with("plumb.result/1", "\\u001b[2J"), "\\u{1b}[2J");
@@ -142,8 +143,8 @@ fn other_files_are_rejected_with_the_reason() {
     has(with(FIRST, &FIRST.to_uppercase()), "not a UUID");
     has(with("\"box\"", "\"\\u001b]0;owned\\u0007\""), "environment.hostname contains the control character");
     has(with("\"box\"", "\"\\ud800\""), "not JSON");
-    has(said(&"[".repeat(100_000)), "not JSON");
-    has(said(&format!("{}{}", r#"{"schema":"#.repeat(100_000), "1")), "not JSON");
+    has(read_error(&"[".repeat(100_000)), "not JSON");
+    has(read_error(&format!("{}{}", r#"{"schema":"#.repeat(100_000), "1")), "not JSON");
     assert!(matches!(read(b"\xff\xfe"), Err(ResultFileError::Syntax(_))));
 }
 

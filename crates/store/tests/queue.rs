@@ -35,7 +35,7 @@ impl Place {
     }
 
     fn queue(&self) -> Queue {
-        Queue::of(&self.database()).expect("a database of this version has a queue")
+        Queue::open(&self.database()).expect("a database of this version has a queue")
     }
 
     /// Begins and finishes a run in the queue.
@@ -77,7 +77,7 @@ fn a_queued_run_is_stored_like_any_other() {
 #[test]
 fn a_killed_run_is_marked_and_a_running_one_is_shown() {
     if let Some(file) = std::env::var_os(FILE).map(PathBuf::from) {
-        let mut queue = Queue::of(&file).unwrap();
+        let mut queue = Queue::open(&file).unwrap();
         started(FIRST, |start| queue.begin_run(start)).unwrap();
         println!("begun");
         std::io::stdout().flush().unwrap();
@@ -265,16 +265,16 @@ fn other_databases_have_no_queue() {
         drop(connection);
         path
     };
-    assert!(Queue::of(&place.database()).is_some());
-    assert!(Queue::of(&changed("PRAGMA user_version = 99")).is_none(), "newer");
-    assert!(Queue::of(&changed("PRAGMA application_id = 1")).is_none(), "another program's");
-    assert!(Queue::of(&place.directory.path().join("absent.db")).is_none());
+    assert!(Queue::open(&place.database()).is_some());
+    assert!(Queue::open(&changed("PRAGMA user_version = 99")).is_none(), "newer");
+    assert!(Queue::open(&changed("PRAGMA application_id = 1")).is_none(), "another program's");
+    assert!(Queue::open(&place.directory.path().join("absent.db")).is_none());
     let text = place.directory.path().join("text.db");
     fs::write(&text, "x".repeat(200)).unwrap();
-    assert!(Queue::of(&text).is_none());
+    assert!(Queue::open(&text).is_none());
     let blocked = changed("SELECT 1");
     fs::write(blocked.with_extension("db-queue"), "a file").unwrap();
-    let mut queue = Queue::of(&blocked).expect("a taken name is noticed only when a run begins");
+    let mut queue = Queue::open(&blocked).expect("a taken name is noticed only when a run begins");
     started(FIRST, |start| queue.begin_run(start)).unwrap();
     queue.finish_run(&result(FIRST, 1), &measurement()).unwrap();
     assert_eq!(Store::open(&blocked).unwrap().get(FIRST).unwrap(), result(FIRST, 1));

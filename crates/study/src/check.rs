@@ -71,12 +71,12 @@ fn idle(path: &Path) -> Workload {
 
 /// Watches the machine for a second and examines the storage under a path. `guard` knows what the
 /// user allowed to be overwritten.
-pub fn look(path: &Path, guard: &Guard) -> Result<CheckOutcome, CheckError> {
+pub fn inspect(path: &Path, guard: &Guard) -> Result<CheckOutcome, CheckError> {
     std::fs::metadata(path).map_err(|source| CheckError { path: path.to_owned(), source })?;
     let environment = plumb_probe::environment();
     let target = stack::of_path(path);
-    let samples = SampleSet::of([&target]);
-    let mut watch = ConditionWatch::of([&target]);
+    let samples = SampleSet::for_targets([&target]);
+    let mut watch = ConditionWatch::for_targets([&target]);
     let census = Census::new();
     watch.begin(&census);
     let (others, clock, before) =

@@ -11,7 +11,7 @@ use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{Note, Verdict};
 use plumb_store::{NoiseIn, NoiseWork};
 use plumb_trust::MIN_RUNS_TO_CLAIM;
-use plumb_trust::advice::{Asked, sentences};
+use plumb_trust::advice::{CommandContext, sentences};
 use plumb_workload_text::named::{NamedWorkload, Scale};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -78,7 +78,7 @@ pub fn noise(
     let environment = bench.environment_of_runs().clone();
     let Measured { comparison_log, claims, rule, ended } = &measured;
     let sides = view::sides(&compared, comparison_log, &environment);
-    let judged = view::judge(&bench.asked, &sides, comparison_log, claims, rule, &BTreeMap::new());
+    let judged = view::judge(&bench.command_context, &sides, comparison_log, claims, rule, &BTreeMap::new());
     let floors: Vec<NoiseFloor> = claims
         .iter()
         .zip(judged.modes)
@@ -96,7 +96,7 @@ pub fn noise(
     notes.dedup();
     let noise = Noise {
         schema: NOISE_SCHEMA.to_owned(),
-        note: note(&request.place, &floors, &differing, comparison_log, (*ended, &bench.asked)),
+        note: note(&request.place, &floors, &differing, comparison_log, (*ended, &bench.command_context)),
         place: request.place.clone(),
         measured_at,
         rejected: rejected(comparison_log),
@@ -161,7 +161,7 @@ fn floor(claim: &crate::compare::claims::CellClaim, measured: &Measured) -> Opti
         metric: claim.cell.metric,
         value: plumb_stats::summary::geometric_mean(&values).ok(),
         cv: plumb_stats::summary::coefficient_of_variation(&values).ok(),
-        floor: NoiseFloor::of(log_ratio, log_half_width),
+        floor: NoiseFloor::compute(log_ratio, log_half_width),
         log_ratio,
         log_half_width,
         blocks: assessment.blocks,
@@ -175,7 +175,7 @@ fn note(
     floors: &[NoiseFloor],
     differing: &[String],
     log: &ComparisonLog,
-    (ended, asked): (ComparisonEnded, &Asked),
+    (ended, context): (ComparisonEnded, &CommandContext),
 ) -> String {
     let left_out = log.left_out.len();
     let largest = floors.iter().map(|floor| floor.floor).fold(0.0, f64::max);
@@ -209,7 +209,7 @@ fn note(
             let blocks = log.order.len().max(1) as f64;
             let needed = log.run_seconds.map(|seconds| seconds * runs * f64::from(MIN_RUNS_TO_CLAIM + 1) / blocks);
             let remedy = Remedy::LargerBudget { at_least_ns: needed.map(|seconds| (seconds * 1e9) as u64) };
-            text.push_str(&format!(" The time budget is spent. {}", sentences(&[remedy], asked)));
+            text.push_str(&format!(" The time budget is spent. {}", sentences(&[remedy], context)));
         }
         ComparisonEnded::By(_) | ComparisonEnded::NothingAccepted => {}
     }

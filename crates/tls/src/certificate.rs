@@ -35,7 +35,7 @@ pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     /// Computes the fingerprint of a DER-encoded certificate.
-    pub fn of(certificate: &[u8]) -> Fingerprint {
+    pub fn from_certificate(certificate: &[u8]) -> Fingerprint {
         Fingerprint(Sha256::digest(certificate).into())
     }
 
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn both_spellings_of_a_fingerprint_parse() {
-        let print = Fingerprint::of(b"");
+        let print = Fingerprint::from_certificate(b"");
         let plain = print.to_string();
         let upper = plain.trim_start_matches("sha256:").to_uppercase();
         let pairs: Vec<&str> = (0..32).map(|at| &upper[2 * at..2 * at + 2]).collect();

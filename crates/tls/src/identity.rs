@@ -83,12 +83,12 @@ impl Identity {
         let mut token = Zeroizing::new([0; 32]);
         random(&mut *token).map_err(|error| KeyError::Make(error.to_string()))?;
         let made = certificate::make().map_err(|error| KeyError::Make(error.to_string()))?;
-        Identity::of(made, token).map_err(|error| KeyError::Make(error.to_string()))
+        Identity::new(made, token).map_err(|error| KeyError::Make(error.to_string()))
     }
 
-    fn of(made: Made, token: Zeroizing<[u8; 32]>) -> Result<Identity, rustls::Error> {
+    fn new(made: Made, token: Zeroizing<[u8; 32]>) -> Result<Identity, rustls::Error> {
         let Made { key, certificate } = made;
-        let fingerprint = Fingerprint::of(&certificate);
+        let fingerprint = Fingerprint::from_certificate(&certificate);
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
         // Borrowing the key leaves no second copy of the file's bytes in freed memory. ring keeps its own copy of the
@@ -132,7 +132,7 @@ impl Identity {
         let key = secret.value("key").and_then(all_bytes_of).ok_or_else(|| secret.malformed("key", PAIR))?;
         let made = Made { key, certificate: CertificateDer::from(certificate.to_vec()) };
         let token = secret.bytes("token")?;
-        Identity::of(made, token).map_err(|_| secret.malformed("key", PAIR))
+        Identity::new(made, token).map_err(|_| secret.malformed("key", PAIR))
     }
 }
 

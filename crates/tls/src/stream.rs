@@ -419,7 +419,7 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         _: UnixTime,
     ) -> Result<ServerCertVerified, TlsError> {
-        let found = *self.found.get_or_init(|| Fingerprint::of(certificate));
+        let found = *self.found.get_or_init(|| Fingerprint::from_certificate(certificate));
         match found == self.expected && others.is_empty() {
             true => Ok(ServerCertVerified::assertion()),
             false => Err(TlsError::InvalidCertificate(CertificateError::ApplicationVerificationFailure)),

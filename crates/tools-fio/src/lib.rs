@@ -18,9 +18,9 @@
 //! }
 //!
 //! let words = ["--name=a", "--rw=randread", "--bs=4k", "--iodepth=32"].map(str::to_owned);
-//! let said = fio::read(&words, &Machine::default(), &mut NoFiles).unwrap();
-//! assert_eq!(said.jobs[0].queue.iodepth, 32);
-//! assert_eq!(said.jobs[0].direction.blocks.bs.read, 4096);
+//! let read = fio::read(&words, &Machine::default(), &mut NoFiles).unwrap();
+//! assert_eq!(read.jobs[0].queue.iodepth, 32);
+//! assert_eq!(read.jobs[0].direction.blocks.bs.read, 4096);
 //! ```
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files

@@ -28,7 +28,7 @@ const PACKETS_MAX: u64 = 512;
 
 impl Layout {
     /// Detects the format from the first bytes of a file.
-    pub(crate) fn of(head: &[u8]) -> Option<Layout> {
+    pub(crate) fn from_header(head: &[u8]) -> Option<Layout> {
         let word = |place: usize| head.get(place..)?.first_chunk().map(|word| u16::from_le_bytes(*word));
         let long = |place: usize| head.get(place..)?.first_chunk().map(|word| u64::from_le_bytes(*word));
         // SCSI commands for reads and writes; the serial numbers start low.

@@ -59,7 +59,7 @@ impl RecordLayout {
     }
 
     /// Detects the layout from the first bytes of a file; `None` if they are not a magic number.
-    pub(crate) fn of(path: &Path, head: &[u8]) -> Option<Result<RecordLayout, TraceError>> {
+    pub(crate) fn detect(path: &Path, head: &[u8]) -> Option<Result<RecordLayout, TraceError>> {
         let (order, magic) = RecordLayout::magic(head)?;
         Some(match magic & 0xff {
             version @ (7 | 8) => Ok(RecordLayout { order, version }),

@@ -43,18 +43,26 @@ impl MergedRecording {
     /// # Errors
     /// Returns a [`TraceError`] of a part, or if there is nothing to merge.
     pub fn open(parts: &[MergedPart], waits: Waits) -> Result<MergedRecording, TraceError> {
-        MergedRecording::of(parts, waits, None)
+        MergedRecording::open_parts(parts, waits, None)
     }
 
     /// Opens all parts for a replay of calls: threads stay apart, and each repetition has its own files.
     ///
     /// # Errors
     /// Returns the same errors as [`open`](MergedRecording::open).
-    pub fn of_calls(parts: &[MergedPart], waits: Waits, renames: &Renames<'_>) -> Result<MergedRecording, TraceError> {
-        MergedRecording::of(parts, waits, Some(renames))
+    pub fn open_calls(
+        parts: &[MergedPart],
+        waits: Waits,
+        renames: &Renames<'_>,
+    ) -> Result<MergedRecording, TraceError> {
+        MergedRecording::open_parts(parts, waits, Some(renames))
     }
 
-    fn of(parts: &[MergedPart], waits: Waits, renames: Option<&Renames<'_>>) -> Result<MergedRecording, TraceError> {
+    fn open_parts(
+        parts: &[MergedPart],
+        waits: Waits,
+        renames: Option<&Renames<'_>>,
+    ) -> Result<MergedRecording, TraceError> {
         if parts.is_empty() {
             return Err(TraceError::Merge("nothing to merge; name a recording".to_owned()));
         }
@@ -207,7 +215,7 @@ mod tests {
         paths.iter().for_each(|path| fs::write(path, line).unwrap());
         let parts = paths.map(|path| MergedPart { path, percent: 100.0, times: 2, copy: 0 });
         let renames = |name: &FileName, _: u32, time: u32| FileName::Path(format!("{name}-{time}"));
-        let mut merged = MergedRecording::of_calls(&parts, Waits::Manual, &renames).unwrap();
+        let mut merged = MergedRecording::open_calls(&parts, Waits::Manual, &renames).unwrap();
         let all: Vec<Record> = merged.by_ref().map(Result::unwrap).collect();
         let seen: Vec<_> =
             all.iter().map(|record| (record.at_ns / 1_000_000, record.file, record.aux, record.task)).collect();

@@ -84,7 +84,7 @@ impl Format {
     }
 
     /// Detects the format from the first bytes of a file.
-    fn of(head: &[u8]) -> Option<Format> {
+    fn from_header(head: &[u8]) -> Option<Format> {
         if head.starts_with(&MAGIC) {
             return Some(Format::Own);
         }
@@ -99,7 +99,7 @@ impl Format {
         if first == crate::model::HEAD {
             return Some(Format::Model);
         }
-        match Layout::of(head) {
+        match Layout::from_header(head) {
             Some(Layout::Btrecord) => return Some(Format::Btrecord),
             Some(_) => return Some(Format::Vscsi),
             None => {}
@@ -268,10 +268,10 @@ pub fn read_as(
         Some((what, way)) => TraceError::Elsewhere { path: path.to_owned(), what, way },
         None => TraceError::Unknown { path: path.to_owned() },
     };
-    let format = format.or_else(|| Format::of(&head)).ok_or_else(unknown)?;
+    let format = format.or_else(|| Format::from_header(&head)).ok_or_else(unknown)?;
     let first = String::from_utf8_lossy(&head).lines().next().unwrap_or("").to_owned();
-    let layout = Layout::of(&head);
-    let blktrace = RecordLayout::of(path, &head);
+    let layout = Layout::from_header(&head);
+    let blktrace = RecordLayout::detect(path, &head);
     let whole: Input = Box::new(Cursor::new(head.clone()).chain(input));
     let text =
         |parser: Box<dyn LineParser>, whole| -> Box<dyn FormatReader> { Box::new(Lines::new(whole, path, parser)) };

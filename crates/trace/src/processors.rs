@@ -67,7 +67,7 @@ impl Processors {
             let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
             let mut input = BufReader::with_capacity(1 << 16, File::open(&path).map_err(named)?);
             let first = input.fill_buf().map_err(named)?;
-            let layout = match (head_bytes, RecordLayout::of(&path, first)) {
+            let layout = match (head_bytes, RecordLayout::detect(&path, first)) {
                 (0, Some(Ok(layout))) => Some(layout),
                 (0, Some(Err(error))) => return Err(io::Error::new(ErrorKind::InvalidData, error.to_string())),
                 // An idle processor has an empty file.

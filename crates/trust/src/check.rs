@@ -1,6 +1,6 @@
 //! The definition of a check, and its possible outcomes.
 
-use crate::advice::{Asked, sentences};
+use crate::advice::{CommandContext, sentences};
 use crate::evidence::{ComparisonView, PhaseView, RunView};
 use plumb_result::{Finding, Level, Remedy};
 
@@ -137,7 +137,7 @@ impl Outcome {
 impl Check {
     /// Returns [`Check::fix`] as worded in the documentation.
     pub fn fix_in_words(&self) -> String {
-        sentences(self.fix, &Asked::DOCUMENTATION)
+        sentences(self.fix, &CommandContext::DOCUMENTATION)
     }
 
     /// Turns an outcome into a finding; `None` if the check does not apply.
@@ -165,7 +165,7 @@ impl Check {
             threshold: self.threshold.to_owned(),
             message,
             // `reword` replaces this once the command is known.
-            remedy: sentences(&remedies, &Asked::default()),
+            remedy: sentences(&remedies, &CommandContext::default()),
             remedies,
         })
     }

@@ -28,7 +28,7 @@ pub(crate) fn worst_first(findings: &mut [Finding]) {
 pub(crate) fn verdict(findings: &[Finding]) -> RunVerdict {
     let decisive_unseen =
         findings.iter().any(|finding| finding.level == Level::Skipped && DECISIVE.contains(&finding.code.as_str()));
-    match RunVerdict::of(findings) {
+    match RunVerdict::from_findings(findings) {
         RunVerdict::Pass if decisive_unseen => RunVerdict::Unknown,
         verdict => verdict,
     }

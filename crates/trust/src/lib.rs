@@ -39,7 +39,7 @@ mod stated;
 pub mod text;
 mod tier;
 
-pub use advice::{Asked, Running, Typed, reword};
+pub use advice::{CommandContext, Running, Typed, reword};
 pub use check::{Check, Found, Judge, Outcome, Scope};
 pub use checks::{CHECKS, others_can_matter};
 pub use comparison::{

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_healthy_run_says_nothing() {
+    fn a_healthy_run_has_no_findings() {
         let mut judge = LiveJudge::new();
         let scene = Scene::reading(1000 * MIB);
         for _ in 0..5 {

@@ -11,7 +11,7 @@ pub(crate) const MIN_PASS_NS: u64 = 2_000_000_000;
 /// Returns the rate of the second pass over that of the first, within one direct phase with only this kind of
 /// op. Uniform random offsets count as passes too: the first reaches 63 % of the blocks, so most blocks of
 /// the second were already met.
-pub(crate) fn within(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
+pub(crate) fn pass_ratio(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
     let alone = view.traffic.app_read + view.traffic.app_write == moved(view.measured, kind);
     let even = view.plan.workers.iter().all(|group| group.work.is_even()) && plan::is_closed(view.plan);
     if view.cache() != CachePolicy::Direct || !alone || !even {

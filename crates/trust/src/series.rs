@@ -33,7 +33,7 @@ impl Series {
     /// worker's end (others that are still busy, a flush inside the clock), and the time before the last one's
     /// measured part: its delay, its ramp, its search for a depth. It is empty for a search that does not end,
     /// because its steps are not levels.
-    pub(crate) fn of(view: &PhaseView<'_>) -> Series {
+    pub(crate) fn from_phase(view: &PhaseView<'_>) -> Series {
         let is_block_io = plan::is_block_io(view.plan);
         let unit = if is_block_io && view.measured.bytes() > 0 { RateUnit::Bytes } else { RateUnit::Ops };
         let amount = |interval: &Interval| -> u64 {
@@ -214,7 +214,7 @@ mod tests {
 
     fn rates(scene: &Scene) -> Vec<f64> {
         let run = RunView::new(&scene.workload, &scene.measurement, &scene.observations);
-        Series::of(&run.phases[0]).rates
+        Series::from_phase(&run.phases[0]).rates
     }
 
     /// A flush inside the clock, and workers that finish after the first, are not slow seconds of the load.

@@ -32,7 +32,7 @@ fn a_round_of_the_matrix_has_56_cells() {
 #[test]
 fn a_step_of_a_ladder_scales_every_rate() {
     let asked = workload("spc1-like");
-    let ladder = Ladder { of: FullLoad::Asked, percent: vec![50.0], again: Vec::new(), within: 0.05, limit: None };
+    let ladder = Ladder { of: FullLoad::Requested, percent: vec![50.0], again: Vec::new(), within: 0.05, limit: None };
     let rates = |workload: &Workload| -> Vec<f64> {
         workload.phase[0].workers.iter().filter_map(|group| Some(group.pace.open?.rate.0)).collect()
     };

@@ -39,7 +39,8 @@ impl JobFiles {
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Names {
     /// Paths typed by the user. Existing files are overwritten under the same rules as numbered ones.
-    Said(Vec<PathBuf>),
+    #[serde(rename = "said")]
+    Given(Vec<PathBuf>),
     /// Numbered paths: `{}` in the path stands for the file's number. An existing file is overwritten only if Plumb
     /// created it and left it unchanged, if it is empty, or with permission.
     Numbered {
@@ -64,7 +65,7 @@ impl Names {
     /// Returns the number of names.
     pub fn count(&self) -> usize {
         match self {
-            Names::Said(paths) | Names::Made(paths) => paths.len(),
+            Names::Given(paths) | Names::Made(paths) => paths.len(),
             Names::Numbered { count, .. } => *count as usize,
             Names::Postmark(run) => run.count(),
             Names::Trees(names) => names.count().map_or(usize::MAX, |count| count as usize),
@@ -74,7 +75,7 @@ impl Names {
     /// Returns the path of a file; `None` if the number is out of range.
     pub fn path(&self, number: usize) -> Option<PathBuf> {
         match self {
-            Names::Said(paths) | Names::Made(paths) => paths.get(number).cloned(),
+            Names::Given(paths) | Names::Made(paths) => paths.get(number).cloned(),
             Names::Numbered { path, count, per_directory } if number < *count as usize => {
                 let path = path.to_string_lossy();
                 Some(PathBuf::from(match per_directory {

@@ -124,7 +124,7 @@ impl Rounds {
                 continue;
             }
             match &self.cells {
-                Some(cells) => phases.extend(cells.of(phase)),
+                Some(cells) => phases.extend(cells.expand(phase)),
                 None => phases.push(phase.clone()),
             }
         }
@@ -135,7 +135,7 @@ impl Rounds {
 }
 
 impl Cells {
-    fn of<'a>(&'a self, phase: &'a Phase) -> impl Iterator<Item = Phase> + 'a {
+    fn expand<'a>(&'a self, phase: &'a Phase) -> impl Iterator<Item = Phase> + 'a {
         let pairs = self.read.iter().flat_map(|read| self.block.iter().map(move |block| (*read, *block)));
         pairs.map(move |(read, block)| {
             let mut cell = Phase { name: format!("{}-r{read}-{block}", phase.name), ..phase.clone() };
@@ -162,14 +162,14 @@ pub struct Ladder {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub again: Vec<f64>,
     /// Largest allowed relative difference in rate and mean response time between the two runs.
-    #[serde(default = "within")]
+    #[serde(default = "default_within")]
     pub within: f64,
     /// Largest allowed mean response time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Nanos>,
 }
 
-fn within() -> f64 {
+fn default_within() -> f64 {
     0.05
 }
 
@@ -180,7 +180,8 @@ fn within() -> f64 {
 pub enum FullLoad {
     /// The rates that the groups of workers ask for.
     #[default]
-    Asked,
+    #[serde(rename = "asked")]
+    Requested,
     /// The highest rate that can be reached, which is measured first.
     Peak,
 }

@@ -310,7 +310,7 @@ pub struct NullTarget {
 
 impl NullTarget {
     /// Returns a range of offsets without files.
-    pub fn of(size: Bytes) -> NullTarget {
+    pub fn with_size(size: Bytes) -> NullTarget {
         NullTarget { size, files: None }
     }
 }

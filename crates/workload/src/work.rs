@@ -414,7 +414,7 @@ fn program_content(content: &ProgramContent) -> Content {
             Content::Reducible { compress_percent: *compress_percent, duplicate_percent: *duplicate_percent }
         }
         ProgramContent::Packets(Packets { kind: PacketKind::Random, .. })
-        | ProgramContent::Told { .. }
+        | ProgramContent::UniqueWords { .. }
         | ProgramContent::Sysbench { .. }
         | ProgramContent::Random => Content::Random,
         // Counting words, or one repeated word.

@@ -21,7 +21,7 @@ pub(crate) struct LoopDevice {
 
 impl LoopDevice {
     /// Creates a device over `file`; `None` if that is impossible.
-    pub(crate) fn of(file: &Path, mode: LoopMode) -> Option<LoopDevice> {
+    pub(crate) fn attach(file: &Path, mode: LoopMode) -> Option<LoopDevice> {
         let mut command = Command::new("losetup");
         let option = match mode {
             LoopMode::Cached => None,
@@ -94,9 +94,9 @@ impl MountedLoop {
     /// Mounts a new file system in `image` at `place`, which is created if necessary; `None` without loop devices.
     pub(crate) fn over(image: &Path, mode: LoopMode, kind: FileSystem, place: &Path) -> Result<Option<MountedLoop>> {
         std::fs::create_dir_all(place).with_context(|| format!("making {}", place.display()))?;
-        let Some(device) = LoopDevice::of(image, mode) else { return Ok(None) };
+        let Some(device) = LoopDevice::attach(image, mode) else { return Ok(None) };
         // A killed benchmark may have left its limit on this device.
-        drop(SpeedLimit::of(&device, 0));
+        drop(SpeedLimit::apply(&device, 0));
         let mounted = MountedLoop { kind, place: place.to_owned(), limit: None, device };
         mounted.make()?;
         Ok(Some(mounted))
@@ -117,7 +117,7 @@ impl MountedLoop {
 
     /// Limits the speed of its device; returns `false` if that is impossible.
     pub(crate) fn slow_down(&mut self, bytes_per_second: u64) -> bool {
-        self.limit = SpeedLimit::of(&self.device, bytes_per_second);
+        self.limit = SpeedLimit::apply(&self.device, bytes_per_second);
         self.limit.is_some()
     }
 
@@ -144,7 +144,7 @@ const LIMITS: [&str; 2] = ["read_bps_device", "write_bps_device"];
 
 impl SpeedLimit {
     /// Limits each direction to this rate; `None` if the kernel or its control groups do not support it.
-    pub(crate) fn of(device: &LoopDevice, bytes_per_second: u64) -> Option<SpeedLimit> {
+    pub(crate) fn apply(device: &LoopDevice, bytes_per_second: u64) -> Option<SpeedLimit> {
         let name = Path::new(device.node()).file_name()?;
         let number = std::fs::read_to_string(Path::new("/sys/class/block").join(name).join("dev")).ok()?;
         let limit = SpeedLimit { number: number.trim().to_owned() };

@@ -108,7 +108,7 @@ impl Place {
 
     fn device(&mut self, image: &Path) -> Result<String> {
         std::fs::File::create(image)?.set_len(IMAGE)?;
-        let device = LoopDevice::of(image, LoopMode::Cached).context("no loop device: this needs root")?;
+        let device = LoopDevice::attach(image, LoopMode::Cached).context("no loop device: this needs root")?;
         let node = device.node().to_owned();
         self._device = Some(device);
         Ok(node)

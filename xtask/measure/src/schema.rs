@@ -226,11 +226,11 @@ pub(crate) fn write() -> Result<()> {
 mod tests {
     // Protects: a changed type also changes the published schema.
     #[test]
-    fn the_schemas_are_what_the_types_say() {
+    fn the_schemas_match_the_types() {
         for (name, schema) in super::schemas() {
             let path = super::directory().join(format!("{name}.json"));
-            let said = std::fs::read_to_string(&path).unwrap_or_default();
-            assert!(said == super::text_of(&schema).unwrap(), "schemas/{name}.json: run `cargo xtask schema`");
+            let committed = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(committed == super::text_of(&schema).unwrap(), "schemas/{name}.json: run `cargo xtask schema`");
         }
     }
 }

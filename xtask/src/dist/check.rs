@@ -61,10 +61,10 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     }
     root.mount()?;
     // A minute's work in a second; whatever this machine's checks say about it, it must run and clean up.
-    let said = root.run(&["plumb", "--no-store", "try", "/srv", "--time", "100ms", "--size", "8MiB", "--json"])?;
-    let code = said.status.code();
-    ensure!(matches!(code, Some(0 | 3)), "plumb try: {code:?}\n{}", String::from_utf8_lossy(&said.stderr));
-    let result: Value = serde_json::from_slice(&said.stdout).context("plumb try --json")?;
+    let ran = root.run(&["plumb", "--no-store", "try", "/srv", "--time", "100ms", "--size", "8MiB", "--json"])?;
+    let code = ran.status.code();
+    ensure!(matches!(code, Some(0 | 3)), "plumb try: {code:?}\n{}", String::from_utf8_lossy(&ran.stderr));
+    let result: Value = serde_json::from_slice(&ran.stdout).context("plumb try --json")?;
     let phases = result["phases"].as_array().map_or(0, Vec::len);
     ensure!(phases > 5, "plumb try measured {phases} phases");
     root.unmount()?;
@@ -93,8 +93,8 @@ fn has_debug_information(root: &Path) -> Result<()> {
         .args(["-ex", "info line main"])
         .output()
         .context("gdb")?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    ensure!(said.contains("crates/plumb/src/main.rs"), "gdb does not find the line of main: {said}");
+    let ran = String::from_utf8_lossy(&output.stdout);
+    ensure!(ran.contains("crates/plumb/src/main.rs"), "gdb does not find the line of main: {ran}");
     Ok(())
 }
 
@@ -208,8 +208,8 @@ fn measures(machine: Machine, path: &Path, emulator: &[&str]) -> Result<()> {
     let output = command
         .args(["run", "random-read", "--at", "sim:ssd", "--set", "time=100ms", "--no-store", "--json"])
         .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(matches!(output.status.code(), Some(0 | 3)), "{}: {}\n{said}", path.display(), output.status);
+    let ran = String::from_utf8_lossy(&output.stderr);
+    ensure!(matches!(output.status.code(), Some(0 | 3)), "{}: {}\n{ran}", path.display(), output.status);
     let result: Value = serde_json::from_slice(&output.stdout).context("not JSON")?;
     let rate = result["phases"][0]["metrics"]["read.iops"]["value"].as_f64();
     ensure!(rate.is_some_and(|rate| rate > 0.0), "{}: no rate", path.display());
@@ -249,7 +249,7 @@ fn layout(machine: Machine, dir: &Path) -> Result<()> {
         let digest =
             descriptor["digest"].as_str().and_then(|digest| digest.strip_prefix("sha256:")).context("no digest")?;
         let bytes = std::fs::read(place.path().join("blobs/sha256").join(digest))?;
-        ensure!(sums::of(&bytes) == digest && descriptor["size"] == bytes.len(), "{digest} is not what it says");
+        ensure!(sums::hash_hex(&bytes) == digest && descriptor["size"] == bytes.len(), "{digest} is not what it says");
         Ok(bytes)
     };
     let json = |descriptor: &Value| -> Result<Value> { Ok(serde_json::from_slice(&blob(descriptor)?)?) };
@@ -267,7 +267,7 @@ fn layout(machine: Machine, dir: &Path) -> Result<()> {
         let packed = place.path().join("layer.tar.gz");
         std::fs::write(&packed, blob(layer)?)?;
         let plain = Command::new("gzip").args(["--decompress", "--stdout"]).arg(&packed).output()?.stdout;
-        ensure!(*diff_id == format!("sha256:{}", sums::of(&plain)), "a layer is not what the configuration says");
+        ensure!(*diff_id == format!("sha256:{}", sums::hash_hex(&plain)), "a layer is not what the configuration says");
         run(Command::new("tar").arg("--extract").arg("--file").arg(&packed).arg("--directory").arg(&root))?;
     }
     let entry = config["config"]["Entrypoint"][0].as_str().context("no entry point")?;

@@ -93,10 +93,10 @@ impl CleanRoot {
     /// Like [`CleanRoot::run`]; an exit code other than 0 is an error.
     pub(super) fn succeed(&self, words: &[&str]) -> Result<String> {
         let output = self.run(words)?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         let complaint = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "`{}`: {}\n{said}{complaint}", words.join(" "), output.status);
-        Ok(said)
+        ensure!(output.status.success(), "`{}`: {}\n{printed}{complaint}", words.join(" "), output.status);
+        Ok(printed)
     }
 
     /// Lists its current files; nothing may be mounted.

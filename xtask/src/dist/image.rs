@@ -57,7 +57,7 @@ struct Blobs {
 impl Blobs {
     /// Adds a file and returns its descriptor.
     fn add(&self, media_type: &str, bytes: &[u8]) -> Result<Value> {
-        let digest = sums::of(bytes);
+        let digest = sums::hash_hex(bytes);
         std::fs::write(self.dir.join(&digest), bytes)?;
         Ok(json!({ "mediaType": media_type, "digest": format!("sha256:{digest}"), "size": bytes.len() }))
     }
@@ -71,7 +71,7 @@ impl Blobs {
         let root = stage::image_root(machine, program)?;
         let plain = root.with_extension("layer");
         archive(&root, &["usr", "tmp"], &plain, Compression::None)?;
-        let diff_id = sums::of(&std::fs::read(&plain)?);
+        let diff_id = sums::hash_hex(&std::fs::read(&plain)?);
         let packed = root.with_extension("layer.gz");
         archive(&root, &["usr", "tmp"], &packed, Compression::Gzip)?;
         let layer = self.add("application/vnd.oci.image.layer.v1.tar+gzip", &std::fs::read(&packed)?)?;

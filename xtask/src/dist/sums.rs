@@ -22,14 +22,14 @@ pub(super) fn write(dir: &Path) -> Result<()> {
     for file in files(dir)? {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let bytes = std::fs::read(&file).with_context(|| name.clone())?;
-        let _ = writeln!(text, "{}  {name}", of(&bytes));
+        let _ = writeln!(text, "{}  {name}", hash_hex(&bytes));
         println!("{:>6.1} MB  {name}", bytes.len() as f64 / 1e6);
     }
     std::fs::write(dir.join(NAME), text)?;
     Ok(())
 }
 
-pub(super) fn of(bytes: &[u8]) -> String {
+pub(super) fn hash_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

@@ -12,7 +12,7 @@ pub(crate) fn differences(first: (&str, &[CommandAction]), second: (&str, &[Comm
     let (Some(at), Some(other_at)) = (measuring(first.1), measuring(second.1)) else {
         return by_words(first.0, second.0);
     };
-    let mut found = of_actions(&first.1[at], &second.1[other_at]).unwrap_or_else(|| {
+    let mut found = compare_actions(&first.1[at], &second.1[other_at]).unwrap_or_else(|| {
         let line = |parts: &[&str], at: usize| parts.get(at).map_or(String::new(), |part| (*part).to_owned());
         by_words(&line(&commands, at), &line(&others, other_at))
     });
@@ -37,9 +37,9 @@ pub(crate) fn differences(first: (&str, &[CommandAction]), second: (&str, &[Comm
 }
 
 /// Compares the work of two commands of one program; `None` if one of them cannot be lowered.
-fn of_actions(first: &CommandAction, second: &CommandAction) -> Option<Vec<FieldDifference>> {
+fn compare_actions(first: &CommandAction, second: &CommandAction) -> Option<Vec<FieldDifference>> {
     if first.program() != second.program() {
-        return Some(of_programs(first, second));
+        return Some(compare_programs(first, second));
     }
     if let (CommandAction::Postmark(one), CommandAction::Postmark(other)) = (first, second) {
         return (one.settings == other.settings).then(Vec::new);
@@ -69,7 +69,7 @@ fn with_amounts(
 }
 
 /// Compares commands of two programs by the few facts that all commands have.
-fn of_programs(first: &CommandAction, second: &CommandAction) -> Vec<FieldDifference> {
+fn compare_programs(first: &CommandAction, second: &CommandAction) -> Vec<FieldDifference> {
     let mut found = vec![FieldDifference::new(
         "program",
         &["tool", "benchmark"],

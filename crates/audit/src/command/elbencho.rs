@@ -20,7 +20,7 @@ struct Assumed {
 }
 
 impl Places for Assumed {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         const DEVICE_BYTES: u64 = 1 << 40;
         match path {
             path if path.starts_with("/dev/") => Found::Device { bytes: DEVICE_BYTES },
@@ -68,7 +68,7 @@ impl ElbenchoCommand {
             return None;
         }
         let mut places = Assumed { are_directories: self.makes_directories(), file_bytes: options.dataset.size };
-        WorkFacts::of(&lower(options, &mut places).ok()?.workload)
+        WorkFacts::from_workload(&lower(options, &mut places).ok()?.workload)
     }
 
     /// Returns `true` if the command's paths are directories. The audit cannot look at a path, so it assumes a directory for

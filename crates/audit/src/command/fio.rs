@@ -4,7 +4,9 @@ use super::work::{FieldDifference, WorkFacts};
 use crate::form::Durability;
 use plumb_result::CellMetric;
 use plumb_tools::FileError;
-use plumb_tools_fio::fio::lower::{AskedRecording, Entropy, Found, Places, RecordedFiles, has_one_op_in_flight, lower};
+use plumb_tools_fio::fio::lower::{
+    Entropy, Found, Places, RecordedFiles, RecordingRequest, has_one_op_in_flight, lower,
+};
 use plumb_tools_fio::fio::value::FileRegion;
 use plumb_tools_fio::fio::value::direction::{AccessOrder, Ops};
 use plumb_tools_fio::fio::{self, FioJob};
@@ -56,7 +58,7 @@ struct Assumed {
 }
 
 impl Places for Assumed {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         match path {
             "/dev/null" | "/dev/zero" => Found::Character,
             path if path.starts_with("/dev/") && !path.starts_with("/dev/shm/") => {
@@ -75,7 +77,7 @@ impl Places for Assumed {
         Vec::new()
     }
 
-    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError> {
+    fn recording(&mut self, asked: &RecordingRequest) -> Result<RecordedFiles, FileError> {
         let path = asked.parts.first().map(|part| part.path.clone()).unwrap_or_default();
         Err(FileError::NotPublished { path })
     }
@@ -102,7 +104,7 @@ impl FioCommand {
         // A published command is compared and never run, so this host need not support it.
         let unchecked = |_: &Workload| Vec::new();
         let lowered = lower(&self.fio, &mut Assumed { files_exist }, Entropy(0), unchecked).ok()?;
-        let mut facts = WorkFacts::of(&lowered.workload)?;
+        let mut facts = WorkFacts::from_workload(&lowered.workload)?;
         let kind = if self.paths().iter().any(|path| path.starts_with("/dev/")) { "a device" } else { "a file" };
         facts.push(&["kind-of-target"], kind.to_owned());
         Some(facts)

@@ -32,7 +32,7 @@ impl DdCommand {
 
     /// Returns the copy as facts, with the data source and the kind of output taken from the names.
     pub(super) fn work(&self) -> Option<WorkFacts> {
-        let mut facts = WorkFacts::of(&dd::lower::lower(&self.options))?;
+        let mut facts = WorkFacts::from_workload(&dd::lower::lower(&self.options))?;
         let source = match self.input() {
             Some("/dev/zero") => "zeros",
             Some("/dev/null") => "nothing",
@@ -156,7 +156,7 @@ impl BonnieCommand {
             return None;
         }
         let workload = bonnie::lower::lower(&capped, 1, &mut bonnie::random::NumberSource::seeded(1));
-        let mut facts = WorkFacts::of(&workload)?;
+        let mut facts = WorkFacts::from_workload(&workload)?;
         facts.push(&["number-of-files"], self.options.small.files_ki.to_string());
         facts.push(&["seeks"], self.options.large.seeks.to_string());
         Some(facts)
@@ -237,7 +237,7 @@ impl IozoneCommand {
         if counts.iter().any(|count| *count > CHILDREN_MAX) || counts.len() > 64 || self.options.repeat > ROUNDS_MAX {
             return None;
         }
-        WorkFacts::of(&iozone::lower::lower(&self.options).workload)
+        WorkFacts::from_workload(&iozone::lower::lower(&self.options).workload)
     }
 
     /// Returns the bytes of the largest file, or of all files of several processes.

@@ -62,7 +62,7 @@ impl FieldDifference {
 
 impl WorkFacts {
     /// Collects the facts of a workload.
-    pub(crate) fn of(workload: &Workload) -> Option<WorkFacts> {
+    pub(crate) fn from_workload(workload: &Workload) -> Option<WorkFacts> {
         let mut facts = WorkFacts::default();
         facts.push(&["phases"], workload.phase.len().to_string());
         for (number, phase) in workload.phase.iter().enumerate() {

@@ -98,7 +98,7 @@ const HARMLESS: [&str; 38] = [
 
 impl Prepared {
     /// Collects the settings that commands leave, in order: a later one replaces an earlier one.
-    pub(crate) fn of<'a>(lines: impl IntoIterator<Item = &'a str>) -> Prepared {
+    pub(crate) fn from_lines<'a>(lines: impl IntoIterator<Item = &'a str>) -> Prepared {
         let mut prepared = Prepared::default();
         for line in lines {
             for part in parts(line) {
@@ -276,7 +276,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn settings(lines: &[&str]) -> Vec<String> {
-        let prepared = Prepared::of(lines.iter().copied());
+        let prepared = Prepared::from_lines(lines.iter().copied());
         prepared.settings.iter().map(|(name, setting)| format!("{name}={}", setting.value)).collect()
     }
 
@@ -328,7 +328,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in "\\PC{0,60}", words in "(mkfs(\\.(ext4|xfs|btrfs))?|mount|mdadm|echo|tee|sysctl|zfs|-[a-zA-Z]|--create|[a-z_]{1,8}=|[0-9]{1,20}[kmg]?|/sys/block/|/proc/sys/| |,|;|>|\\||é){0,20}") {
-            let _ = (Prepared::of([text.as_str()]), Prepared::of([words.as_str()]));
+            let _ = (Prepared::from_lines([text.as_str()]), Prepared::from_lines([words.as_str()]));
         }
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn shrinks(view: &View<'_>, side: &str) -> Option<String> {
         }
     }
     let steps = view.study.setup.iter().filter(|step| step.side.as_ref().is_none_or(|of| of == side));
-    let prepared = Prepared::of(steps.map(|step| step.command.as_str()));
+    let prepared = Prepared::from_lines(steps.map(|step| step.command.as_str()));
     let named = |name: &str| ["compress", "compress-force", "compression", "dedup"].contains(&name);
     let setting = prepared.settings.iter().find(|(name, setting)| named(name) && !is_off(&setting.value));
     setting.map(|(name, setting)| format!("{name}={}", setting.value))

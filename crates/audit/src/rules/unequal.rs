@@ -129,7 +129,7 @@ fn unequal_setup(view: &View<'_>) -> Vec<Draft> {
         .iter()
         .map(|side| {
             let steps = study.setup.iter().filter(|step| step.side.as_ref().is_none_or(|of| *of == side.id));
-            Prepared::of(steps.map(|step| step.command.as_str()))
+            Prepared::from_lines(steps.map(|step| step.command.as_str()))
         })
         .collect();
     let arrays_everywhere = prepared.iter().all(|side| side.has_array);

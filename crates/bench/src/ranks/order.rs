@@ -137,7 +137,7 @@ pub(crate) struct SimOrder {
 }
 
 impl SimOrder {
-    pub(crate) fn of(SimRun { seed, run_index, plot_index }: SimRun, debt: CarriedDebt) -> SimOrder {
+    pub(crate) fn new(SimRun { seed, run_index, plot_index }: SimRun, debt: CarriedDebt) -> SimOrder {
         SimOrder { seed, run_index, plot_index, debt: debt.share() }
     }
 }
@@ -296,7 +296,7 @@ impl WorkloadOfRank {
     ///
     /// # Errors
     /// Several ranks cannot use a target at once.
-    pub(crate) fn of(
+    pub(crate) fn new(
         workload: &Workload,
         division: Division,
         rank: u32,
@@ -320,7 +320,7 @@ impl WorkloadOfRank {
                 target if is_named(target) => true,
                 Target::File(_) | Target::Files(_) | Target::Tree(_) | Target::Device(_) => false,
                 Target::JobFiles(files) => match &mut files.names {
-                    Names::Said(_) => true,
+                    Names::Given(_) => true,
                     Names::Numbered { path, .. } => {
                         *path = with_rank(path, rank);
                         false
@@ -422,8 +422,8 @@ mod tests {
         let numbered = Names::Numbered { path: "dir/job.0.{}".into(), count: 2, per_directory: None };
         workload.target.insert("numbered".to_owned(), files(numbered));
         workload.target.insert("made".to_owned(), files(Names::Made(vec!["a.0".into()])));
-        workload.target.insert("said".to_owned(), files(Names::Said(vec!["/dev/sdx".into()])));
-        let own = WorkloadOfRank::of(&workload, Division::Each, 3, 4).unwrap();
+        workload.target.insert("said".to_owned(), files(Names::Given(vec!["/dev/sdx".into()])));
+        let own = WorkloadOfRank::new(&workload, Division::Each, 3, 4).unwrap();
         let path = |name: &str| match &own.workload.target[name] {
             Target::JobFiles(files) => files.names.path(0).unwrap(),
             _ => PathBuf::new(),
@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(path("said"), PathBuf::from("/dev/sdx"));
         assert_eq!(own.files.shared.iter().collect::<Vec<_>>(), ["said", "there"]);
         assert_ne!(own.workload.seed, workload.seed);
-        assert_eq!(WorkloadOfRank::of(&workload, Division::Each, 0, 4).unwrap().workload.seed, workload.seed);
+        assert_eq!(WorkloadOfRank::new(&workload, Division::Each, 0, 4).unwrap().workload.seed, workload.seed);
     }
 
     // Protects: ranks replay different parts of a recording's threads, or the same number of copies, and
@@ -442,7 +442,7 @@ mod tests {
         let mut replay = Replay::new("r".into());
         let mut workload = workload();
         let of = |workload: &Workload, rank| {
-            let own = WorkloadOfRank::of(workload, Division::Each, rank, 4)?;
+            let own = WorkloadOfRank::new(workload, Division::Each, rank, 4)?;
             let replay = own.workload.phase[0].workers[0].work.replay().cloned();
             Ok::<_, RunError>(replay.map(|replay| (replay.clones, replay.share)))
         };
@@ -459,7 +459,7 @@ mod tests {
         let mut shared = |recording: &Recording, target: &str| {
             workload.phase[0].workers[0].work = BlockStream::from(recording.clone()).into();
             workload.phase[0].workers[0].target = target.to_owned();
-            let own = WorkloadOfRank::of(&workload, Division::Each, 2, 4).unwrap();
+            let own = WorkloadOfRank::new(&workload, Division::Each, 2, 4).unwrap();
             let dealt = own.workload.phase[0].workers[0].work.trace().cloned().unwrap();
             (dealt.clones, dealt.share)
         };

@@ -151,7 +151,7 @@ fn uses_base(target: &Target) -> bool {
     match target {
         Target::Sim(_) | Target::Null(_) | Target::Host(_) => false,
         Target::JobFiles(files) => match &files.names {
-            Names::Said(paths) | Names::Made(paths) => !paths.iter().all(|path| path.is_absolute()),
+            Names::Given(paths) | Names::Made(paths) => !paths.iter().all(|path| path.is_absolute()),
             Names::Numbered { path, .. } => !path.is_absolute(),
             Names::Postmark(_) | Names::Trees(_) => true,
         },

@@ -234,7 +234,7 @@ impl<'a> RanksRun<'a> {
     /// Formats the reason of a rank that ends the run.
     fn reason(&self, Ending { rank, kind, why }: Ending) -> String {
         match kind {
-            EndingKind::Said => format!("{}: {why}", self.name(rank)),
+            EndingKind::Reported => format!("{}: {why}", self.name(rank)),
             EndingKind::Silent => self.silence_of(rank),
         }
     }
@@ -366,7 +366,7 @@ impl<'a> RanksRun<'a> {
             HostFacts { environment, targets, clock_offset_ns: offset.ns, clock_within_ns: offset.within_ns }
         });
         let reporter = Reporter { rank, host: self.ranks.roster.host(rank), speaker, is_apart: self.is_apart };
-        let phase = RankPhase::of(reporter, self.start_ns.get(), measured, observations, facts);
+        let phase = RankPhase::new(reporter, self.start_ns.get(), measured, observations, facts);
         self.sum(phase.with_report(tells));
         let found = self.found.borrow();
         (rank == 0).then(|| found.last()?.whole.as_ref().map(|share| share.measured.clone())).flatten()
@@ -415,11 +415,11 @@ impl<'a> RanksRun<'a> {
             }
             progress.phase_begins(&phase.name);
             // Discard seconds of the phase before.
-            self.ranks.cluster.told();
+            self.ranks.cluster.take_news();
             let shown = RefCell::new((ReceivedSeconds::new(self.ranks.size(), &phase.name), &mut *progress));
             let show_seconds = || {
                 let (seconds, progress) = &mut *shown.borrow_mut();
-                for live in seconds.add_received(self.ranks.cluster.told()) {
+                for live in seconds.add_received(self.ranks.cluster.take_news()) {
                     progress.live(&Second { live: &live, tier: Tier::Unknown, devices: &[] });
                 }
             };
@@ -427,7 +427,8 @@ impl<'a> RanksRun<'a> {
             let whole = self.found.borrow().last().and_then(|found| Some(found.whole.as_ref()?.measured.clone()));
             let nothing = || PhaseMeasurement { name: phase.name.clone(), ..PhaseMeasurement::default() };
             let measured = whole.unwrap_or_else(nothing);
-            progress.told(self.found.borrow().last().map_or_else(Vec::new, |found| self.host_reports(found)));
+            progress
+                .receive_reports(self.found.borrow().last().map_or_else(Vec::new, |found| self.host_reports(found)));
             progress.phase_ended(&measured);
             measurement.phases.push(measured);
         }

@@ -64,7 +64,7 @@ pub(crate) struct Reporter<'a> {
 
 impl RankPhase {
     /// Creates the report of one rank, which started at `start_ns` on the common clock.
-    pub(crate) fn of(
+    pub(crate) fn new(
         reporter: Reporter<'_>,
         start_ns: u64,
         measured: &PhaseMeasurement,
@@ -148,7 +148,7 @@ impl RankPhase {
         let (first_start, last_start) = self.starts_ns?;
         let mut done = self.done.clone();
         done.iter_mut().for_each(|one| one.done_ns = one.done_ns.saturating_sub(first_start));
-        RankSpread::of(done, last_start - first_start).map(|spread| RankSpread { read_files_of, ..spread })
+        RankSpread::from_ranks(done, last_start - first_start).map(|spread| RankSpread { read_files_of, ..spread })
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
         };
         let mut observations = PhaseObservations { name: "write".to_owned(), ..PhaseObservations::default() };
         observations.kernel_log = plumb_result::Seen::Yes(vec![format!("seen by {rank}")]);
-        RankPhase::of(Reporter { rank, host: "h", speaker, is_apart: false }, start_ns, &measured, observations, None)
+        RankPhase::new(Reporter { rank, host: "h", speaker, is_apart: false }, start_ns, &measured, observations, None)
     }
 
     fn sum_of(order: &[u32]) -> RankPhase {

@@ -62,7 +62,7 @@ impl<'a> BegunRun<'a> {
                 None => std::path::absolute(base).unwrap_or_else(|_| base.to_owned()),
             },
             content_seed: self.content_seed,
-            sim: SimOrder::of(self.request.sim_run, bench.series.carried),
+            sim: SimOrder::new(self.request.sim_run, bench.series.carried),
             may_drop_caches: bench.engine.drop_caches == DropCaches::Allowed,
             unopened_fails_jobs: bench.engine.unopened == Unopened::FailsItsJobs,
             allow: bench.engine.permissions.text(),
@@ -85,7 +85,7 @@ impl<'a> BegunRun<'a> {
         let RunRequest { base, command, dialect, .. } = *self.request;
         progress.run_begins(&RunBegun { id: &self.id, workload: self.workload, base });
         let started_at = (Timestamp::now() + bench.ahead).to_string();
-        let Bench { results, environment, asked, device_readings, engine, stop, series, .. } = bench;
+        let Bench { results, environment, command_context, device_readings, engine, stop, series, .. } = bench;
         let log = results.run_log().map(|to| EvidenceLog {
             to,
             id: &self.id,
@@ -96,7 +96,7 @@ impl<'a> BegunRun<'a> {
         });
         let mut evidence = Evidence::new(work.workload, environment, base, log, progress)
             .with_ranks(together)
-            .with_load(asked.under_load);
+            .with_load(command_context.under_load);
         if let Some(looks) = device_readings {
             // In another tool's dialect, the command removes its files and may make several runs, so the parent process
             // takes the last reading.

@@ -8,7 +8,7 @@ use plumb_probe::BackgroundRead;
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Level, Observations, PhaseResult, RunResult, Seen};
-use plumb_trust::{Asked, Judgement, Measured, Typed};
+use plumb_trust::{CommandContext, Judgement, Measured, Typed};
 use plumb_workload::Workload;
 
 impl MeasuredRun {
@@ -32,7 +32,7 @@ impl MeasuredRun {
     }
 
     /// Judges the run, worded for the command that asked for it, and keeps live observations with the phases.
-    pub(super) fn judged(&mut self, mode: &dyn Mode, workload: &Workload, asked: &Asked) -> Judgement {
+    pub(super) fn judged(&mut self, mode: &dyn Mode, workload: &Workload, context: &CommandContext) -> Judgement {
         let mut judgement = match &self.of_ranks {
             None => plumb_trust::judge(workload, &self.measurement, &self.own.observations),
             Some(ranks) => {
@@ -40,10 +40,10 @@ impl MeasuredRun {
                 plumb_trust::judge_hosts(whole, mode.of_first_host(workload, ranks, whole), &ranks.all.hosts)
             }
         };
-        if asked.under_load == Typed::Yes {
+        if context.under_load == Typed::Yes {
             judgement.declare_load();
         }
-        plumb_trust::reword(&mut judgement.findings, asked);
+        plumb_trust::reword(&mut judgement.findings, context);
         for (phase, seen) in self.measurement.phases.iter_mut().zip(std::mem::take(&mut self.own.seen)) {
             for finding in judgement.findings.iter_mut().filter(|one| one.phase.as_ref() == Some(&phase.name)) {
                 finding.at_ns = seen.first_found.get(&finding.code).copied().filter(|_| finding.level > Level::Note);

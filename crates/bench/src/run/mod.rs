@@ -34,7 +34,7 @@ use plumb_probe::BackgroundRead;
 use plumb_result::observe::Environment;
 use plumb_result::{Finding, Level, RunResult, Tool};
 use plumb_store::Store;
-use plumb_trust::Asked;
+use plumb_trust::CommandContext;
 use plumb_workload::Workload;
 use plumb_workload_text::validate::{Problem, validate};
 use std::path::Path;
@@ -51,7 +51,7 @@ pub struct Bench {
     /// State that one run leaves to the next.
     pub series: Series,
     /// The command and the settings of its user, for which findings are worded.
-    pub asked: Asked,
+    pub command_context: CommandContext,
     /// Records device state around the work, for a study that conducts this process.
     pub device_readings: Option<DeviceReadings>,
     /// Added to the dates of runs, because sessions of simulated devices are a day apart.
@@ -115,8 +115,8 @@ impl Bench {
             engine: EngineOptions::new(permissions, test_dirs),
             partners: Partners::default(),
             series: Series::default(),
-            asked: Asked::default(),
-            device_readings: DeviceReadings::asked(),
+            command_context: CommandContext::default(),
+            device_readings: DeviceReadings::from_env(),
             ahead: Duration::ZERO,
             environment: BackgroundRead::begin(plumb_probe::environment),
             environment_of_hosts: None,
@@ -168,10 +168,10 @@ impl Bench {
         if has_storage(&workload) {
             let of_a_host = measured.workload_of_a_host(&workload);
             let cpus = self.environment.get().cpus;
-            let ceiling = self.null_ceilings.of(of_a_host, &measured.measurement, cpus);
+            let ceiling = self.null_ceilings.measure(of_a_host, &measured.measurement, cpus);
             measured.add_null_ceiling(&ceiling);
         }
-        let judgement = measured.judged(&*mode, &workload, &self.asked);
+        let judgement = measured.judged(&*mode, &workload, &self.command_context);
         self.environment_of_hosts = mode.environment_elsewhere(&measured).cloned();
         let mut outcome = measured.outcome(&*mode, run, &not_had, judgement, &self.environment);
         outcome.not_stored = self.results.finish(&outcome.result, &outcome.measurement);

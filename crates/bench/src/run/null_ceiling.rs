@@ -12,7 +12,7 @@ impl NullCeilings {
     /// Measures the rate of the null backend with this workload's workers, once per process and number of workers. It
     /// runs after the run, and only if the run could have come near the ceiling: scripts call other tools' commands a
     /// thousand times, and wait for it.
-    pub(super) fn of(&mut self, workload: &Workload, measurement: &Measurement, cpus: u32) -> Seen<f64> {
+    pub(super) fn measure(&mut self, workload: &Workload, measurement: &Measurement, cpus: u32) -> Seen<f64> {
         let near = measurement.phases.iter().filter(|phase| may_be_near(phase));
         let Some(longest_ns) = near.map(|phase| phase.wall_ns).max() else {
             return Seen::no("so few ops per second, or so short a phase, that it says nothing");

@@ -19,7 +19,7 @@ impl Bench {
         ranks: &JoinedRanks,
         progress: &mut dyn Progress,
     ) -> Result<(), ClusterError> {
-        let own = WorkloadOfRank::of(&order.workload, order.division, ranks.number(), ranks.size())
+        let own = WorkloadOfRank::new(&order.workload, order.division, ranks.number(), ranks.size())
             .map_err(|_| ClusterError::Unexpected { rank: 0, what: "a run that several ranks cannot make" })
             .inspect_err(|_| ranks.break_off())?;
         let together = RanksRun::new(ranks, self.stop, &order.workload, &own, (order.division, order.phases));

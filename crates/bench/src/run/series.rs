@@ -46,7 +46,7 @@ impl Bench {
                 let took = if is_simulated { outcome.simulated() } else { began.elapsed() };
                 // The devices of hosts that this process only leads are not on this machine.
                 let is_here = self.partners.led().is_none();
-                self.series.settling.ran(took, outcome.observations.targets.values().filter(|_| is_here));
+                self.series.settling.record_run(took, outcome.observations.targets.values().filter(|_| is_here));
                 Ok(Some(outcome))
             }
             Err(error @ (RunError::EndedEarly { .. } | RunError::EndedByRank(_) | RunError::Ranks(_)))

@@ -215,7 +215,7 @@ mod tests {
         MetricsServer::start(any_port, token.map(|text| Token::new(text).unwrap())).unwrap()
     }
 
-    fn asked(server: &MetricsServer, request: &[u8]) -> String {
+    fn send_request(server: &MetricsServer, request: &[u8]) -> String {
         let mut socket = TcpStream::connect(server.address).unwrap();
         socket.write_all(request).unwrap();
         let mut all = Vec::new();
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_scrape() {
         let server = server(None);
-        let page = asked(&server, GET);
+        let page = send_request(&server, GET);
         assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.ends_with("# EOF\n"), "{page}");
         assert!(
             page.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"),
@@ -253,13 +253,13 @@ mod tests {
             (0..CLIENTS_MAX + 8).map(|_| TcpStream::connect(server.address).unwrap()).collect();
         let mut unread = TcpStream::connect(server.address).unwrap();
         unread.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
-        let long = asked(&server, &vec![b'a'; HEAD_BYTES_MAX + 4096]);
+        let long = send_request(&server, &vec![b'a'; HEAD_BYTES_MAX + 4096]);
         assert!(long.is_empty() || long.starts_with("HTTP/1.1 431"), "{long}");
-        assert!(asked(&server, GET).starts_with("HTTP/1.1 401"), "the request has no token");
+        assert!(send_request(&server, GET).starts_with("HTTP/1.1 401"), "the request has no token");
         let request = b"GET /metrics HTTP/1.1\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n";
-        assert!(asked(&server, request).starts_with("HTTP/1.1 200"));
+        assert!(send_request(&server, request).starts_with("HTTP/1.1 200"));
         drop((silent, unread));
-        assert!(asked(&server, request).starts_with("HTTP/1.1 200"));
+        assert!(send_request(&server, request).starts_with("HTTP/1.1 200"));
     }
 
     // Protects: the port is free again once the run is over.

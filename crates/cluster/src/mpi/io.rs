@@ -101,7 +101,7 @@ pub struct FileHints {
 
 impl MpiIo {
     /// Opens MPI-IO of a library that serves `size` ranks.
-    pub(super) fn of(library: &Library, threads: Threads, size: u32) -> Result<MpiIo, StartError> {
+    pub(super) fn start(library: &Library, threads: Threads, size: u32) -> Result<MpiIo, StartError> {
         // A single rank sends no heartbeats: its worker is the only thread that calls MPI.
         let least = if size > 1 { Threads::AtOnce } else { Threads::Several };
         if threads < least {
@@ -288,7 +288,7 @@ pub struct Alone {
 }
 
 impl Alone {
-    pub(super) fn of(mpi: super::Mpi) -> Result<Alone, StartError> {
+    pub(super) fn new(mpi: super::Mpi) -> Result<Alone, StartError> {
         let io = Arc::new(mpi.io()?);
         Ok(Alone { mpi, io })
     }

@@ -83,7 +83,7 @@ pub fn alone() -> Result<Alone, StartError> {
     let library = open(&names).map_err(|error| error.or_not_found(|tried| StartError::NoLibraryAlone { tried }))?;
     let mpi = begin(library)?;
     match mpi.size {
-        1 => Alone::of(mpi),
+        1 => Alone::new(mpi),
         counted => Err(StartError::NotAlone { library: mpi.library().name.clone(), counted }),
     }
 }
@@ -104,7 +104,7 @@ fn begin(library: Library) -> Result<Mpi, StartError> {
     let threads = library.init().map_err(failed)?;
     let (rank, size) = (library.rank().map_err(failed)?, library.size().map_err(failed)?);
     let transport = short(&library.version);
-    let vital = VitalSigns::of(rank, size);
+    let vital = VitalSigns::new(rank, size);
     let shared = Arc::new(Shared { library: Mutex::new(library), vital });
     let pulse = (threads >= Threads::Several && size > 1).then(|| pulse::start(Arc::clone(&shared))).flatten();
     Ok(Mpi { rank, size, threads, transport, shared, pulse: Mutex::new(pulse) })
@@ -164,7 +164,7 @@ impl Mpi {
     /// # Errors
     /// Returns an error if the library lacks a function or does not allow concurrent calls.
     pub fn io(&self) -> Result<MpiIo, StartError> {
-        MpiIo::of(&self.library(), self.threads, self.size)
+        MpiIo::start(&self.library(), self.threads, self.size)
     }
 
     fn library(&self) -> MutexGuard<'_, Library> {

@@ -50,7 +50,7 @@ pub(super) struct VitalSigns {
 }
 
 impl VitalSigns {
-    pub(super) fn of(rank: u32, size: u32) -> VitalSigns {
+    pub(super) fn new(rank: u32, size: u32) -> VitalSigns {
         let now = Instant::now();
         let neighbours = tree::parent(rank).into_iter().chain(tree::children(rank, size));
         VitalSigns {
@@ -208,7 +208,7 @@ mod tests {
     // Protects: only a rank that was silent for too long is presumed dead, and an announced end is passed on.
     #[test]
     fn silent_ranks_are_detected() {
-        let mut vital = VitalSigns::of(0, 3);
+        let mut vital = VitalSigns::new(0, 3);
         vital.mark_silent();
         assert_eq!(vital.is_to_end(), None);
         vital.patience = Duration::from_millis(500);
@@ -218,11 +218,11 @@ mod tests {
         assert_eq!(vital.is_to_end(), Some(EndCause::Silent(2)));
         assert!(vital.is_silent(2) && !vital.is_silent(1));
 
-        let signs = VitalSigns::of(1, 3);
+        let signs = VitalSigns::new(1, 3);
         signs.hear(0, ENDS[0]);
         assert_eq!(signs.is_to_end(), Some(EndCause::Announced));
 
-        let left = VitalSigns { patience: Duration::ZERO, ..VitalSigns::of(1, 2) };
+        let left = VitalSigns { patience: Duration::ZERO, ..VitalSigns::new(1, 2) };
         left.hear(0, LEAVES[0]);
         left.mark_silent();
         assert_eq!((left.is_to_end(), left.neighbours()), (None, Vec::new()));

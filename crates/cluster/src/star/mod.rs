@@ -445,7 +445,7 @@ impl Cluster for Star {
         }
     }
 
-    fn told(&self) -> Vec<(u32, Vec<u8>)> {
+    fn take_news(&self) -> Vec<(u32, Vec<u8>)> {
         let mut state = self.shared.state();
         state.news_bytes = 0;
         std::mem::take(&mut state.news)

@@ -81,7 +81,7 @@ fn ranks_with_one_lost(carries_on: bool) -> Vec<Star> {
 #[test]
 fn news_is_separate_from_messages() {
     let stars = stars(3, LONG);
-    let told = run_on_all(&stars, |star| {
+    let news = run_on_all(&stars, |star| {
         if star.rank() > 0 {
             star.tell(&[star.rank() as u8]);
             star.tell(&vec![0; NEWS_BYTES_MAX + 1]);
@@ -89,12 +89,12 @@ fn news_is_separate_from_messages() {
             return Vec::new();
         }
         assert!((1..3).all(|rank| star.receive(rank, &wait_forever).unwrap() == b"done"));
-        let mut told = star.told();
-        told.sort_unstable();
-        assert!(star.told().is_empty());
-        told
+        let mut news = star.take_news();
+        news.sort_unstable();
+        assert!(star.take_news().is_empty());
+        news
     });
-    assert_eq!(told[0], [(1, vec![1]), (2, vec![2])]);
+    assert_eq!(news[0], [(1, vec![1]), (2, vec![2])]);
     let (here, mut flood) = UnixStream::pair().unwrap();
     let star = Star::lead(vec![link(here)], LONG, "test").unwrap();
     let news = Frame { kind: Kind::News, rank: 0, payload: vec![7; NEWS_BYTES_MAX] }.bytes();
@@ -103,7 +103,7 @@ fn news_is_separate_from_messages() {
     }
     flood.write_all(&Frame { kind: Kind::Message, rank: 0, payload: b"done".to_vec() }.bytes()).unwrap();
     assert_eq!(star.receive(1, &wait_forever).unwrap(), b"done");
-    assert_eq!(star.told().len(), NEWS_WAITING_MAX / NEWS_BYTES_MAX);
+    assert_eq!(star.take_news().len(), NEWS_WAITING_MAX / NEWS_BYTES_MAX);
 }
 
 // Protects ranks that wait for a lost rank: all end, and the error names it and how it was lost.

@@ -119,7 +119,7 @@ impl Extras {
         }
         let vector = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         Some(Box::new(Extras {
-            words: RwWords::of(&modes.flags),
+            words: RwWords::from_flags(&modes.flags),
             vectors: modes.vectored.then(|| vec![vector; depth as usize].into()),
             async_every,
             since_async: 0,

@@ -362,7 +362,7 @@ impl SyncRangeFlags {
     pub(crate) const ALL: SyncRangeFlags = SyncRangeFlags(7);
 
     /// Converts the steps that a job asks for. Source: sync_file_range(2).
-    pub(crate) fn of(range: &SyncRange) -> SyncRangeFlags {
+    pub(crate) fn from_range(range: &SyncRange) -> SyncRangeFlags {
         let bit = |wanted: bool, bit: u32| if wanted { bit } else { 0 };
         SyncRangeFlags(bit(range.wait_before, 1) | bit(range.write, 2) | bit(range.wait_after, 4))
     }

@@ -34,7 +34,7 @@ pub(crate) struct RwWords {
 
 impl RwWords {
     /// Converts flags to words, and leaves out the write-only flags for reads.
-    pub(crate) fn of(flags: &[RwFlag]) -> RwWords {
+    pub(crate) fn from_flags(flags: &[RwFlag]) -> RwWords {
         let for_reads: Vec<RwFlag> = flags.iter().copied().filter(|flag| !WRITE_ONLY.contains(flag)).collect();
         RwWords { read: flag_word(&for_reads), write: flag_word(flags) }
     }
@@ -57,7 +57,11 @@ impl Preadv2 {
     /// If `hipri_percent` is below 100, `rng` chooses the ops that are polled.
     pub(crate) fn new(context: BlockContext, flags: &[RwFlag], hipri_percent: u8, rng: Rng) -> Preadv2 {
         let chooses = flags.contains(&RwFlag::Hipri) && hipri_percent < 100;
-        Preadv2 { context, words: RwWords::of(flags), unpolled: chooses.then_some(Unpolled { hipri_percent, rng }) }
+        Preadv2 {
+            context,
+            words: RwWords::from_flags(flags),
+            unpolled: chooses.then_some(Unpolled { hipri_percent, rng }),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ impl RingModes {
     };
 
     /// Returns the modes of a workload's backend, or [`BEST`](RingModes::BEST) if it has none.
-    pub(crate) fn of(backend: &Backend) -> RingModes {
+    pub(crate) fn for_backend(backend: &Backend) -> RingModes {
         match backend {
             &Backend::IoUring {
                 poll_completions,

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_need_a_reservation_and_the_error_says_how() {
+    fn huge_pages_need_a_reservation_and_the_error_explains_it() {
         let Some((free, 2048)) = page_counts() else { return skip("this system has no huge pages of 2 MiB") };
         if free == 0 {
             for memory in [BufferMemory::Huge(None), BufferMemory::SystemVHuge] {

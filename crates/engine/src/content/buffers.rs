@@ -54,7 +54,7 @@ enum Kind {
 impl Buffers {
     /// Prepares the content of a target. Random bytes come from a pool; other changing content
     /// is generated for each write.
-    pub(crate) fn of(content: Content, stream: StreamId) -> Buffers {
+    pub(crate) fn for_target(content: Content, stream: StreamId) -> Buffers {
         match Premade::new(content, stream) {
             Some(premade) => Buffers { kind: Kind::Premade(premade), refills: false, scramble: None },
             None => {
@@ -303,7 +303,7 @@ mod tests {
             .collect()
     }
 
-    fn of(content: BufferContent, count: u64) -> Vec<Vec<u8>> {
+    fn fill_all(content: BufferContent, count: u64) -> Vec<Vec<u8>> {
         written(&mut Buffers::new(&request(&content)).unwrap(), count)
     }
 
@@ -317,35 +317,37 @@ mod tests {
     fn zeros_and_patterns_stay_and_cost_nothing() {
         let zero = BufferContent { zero: true, ..BufferContent::default() };
         assert!(!Buffers::new(&request(&zero)).unwrap().works_each_op());
-        assert!(of(zero, 3).iter().flatten().all(|&byte| byte == 0));
+        assert!(fill_all(zero, 3).iter().flatten().all(|&byte| byte == 0));
         let pattern = BufferContent { pattern: vec![PatternPiece::Hex("a1b2c3".into())], ..BufferContent::default() };
         assert!(!Buffers::new(&request(&pattern)).unwrap().works_each_op());
         assert!(
-            of(pattern, 3).iter().all(|block| block.chunks(3).all(|three| *three == [0xa1, 0xb2, 0xc3][..three.len()]))
+            fill_all(pattern, 3)
+                .iter()
+                .all(|block| block.chunks(3).all(|three| *three == [0xa1, 0xb2, 0xc3][..three.len()]))
         );
     }
 
     #[test]
     fn a_pattern_with_offsets_follows_each_write() {
         let content = BufferContent { pattern: vec![PatternPiece::Offset], ..BufferContent::default() };
-        let blocks = of(content, 3);
+        let blocks = fill_all(content, 3);
         assert_eq!(blocks[2][..16], [0, 32, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
     fn scrambling_changes_every_sector_of_every_write_and_little_else() {
-        let blocks = of(BufferContent::default(), 200);
+        let blocks = fill_all(BufferContent::default(), 200);
         let sectors: HashSet<&[u8]> = blocks.iter().flat_map(|block| block.chunks(512)).collect();
         assert_eq!(sectors.len(), 200 * 8);
         let changed = blocks[0].iter().zip(&blocks[1]).filter(|(a, b)| a != b).count();
         assert!(changed <= 8 * 48, "{changed} bytes changed");
-        let still = of(BufferContent { scramble: false, ..BufferContent::default() }, 3);
+        let still = fill_all(BufferContent { scramble: false, ..BufferContent::default() }, 3);
         assert_eq!(still[0], still[2]);
     }
 
     #[test]
     fn refilled_content_never_repeats_and_does_not_compress() {
-        let blocks = of(BufferContent { refill: true, ..BufferContent::default() }, 200);
+        let blocks = fill_all(BufferContent { refill: true, ..BufferContent::default() }, 200);
         assert_eq!(blocks.iter().collect::<HashSet<_>>().len(), 200);
         assert!(compressed(&blocks.concat()) > 0.99);
     }
@@ -354,7 +356,8 @@ mod tests {
     #[test]
     fn a_refilled_start_is_random_and_the_rest_repeats_one_unique_word() {
         for percent in [0, 1, 30, 99] {
-            let blocks = of(BufferContent { refill: true, refill_percent: percent, ..BufferContent::default() }, 50);
+            let blocks =
+                fill_all(BufferContent { refill: true, refill_percent: percent, ..BufferContent::default() }, 50);
             let start = BLOCK as usize * usize::from(percent) / 100;
             let words: HashSet<&[u8]> = blocks.iter().map(|block| &block[start..start + 8]).collect();
             assert_eq!(words.len(), 50, "{percent} %: a word repeats in other blocks");
@@ -366,7 +369,7 @@ mod tests {
                 assert_eq!(starts.len(), 50 * (start / 8));
             }
         }
-        let still = of(BufferContent { refill_percent: 50, scramble: false, ..BufferContent::default() }, 3);
+        let still = fill_all(BufferContent { refill_percent: 50, scramble: false, ..BufferContent::default() }, 3);
         assert_eq!(still[0], still[2], "without refill the buffer stays the same");
     }
 
@@ -379,7 +382,7 @@ mod tests {
                     compress_chunk: Bytes(chunk),
                     ..BufferContent::default()
                 };
-                let size = compressed(&of(content, 256).concat());
+                let size = compressed(&fill_all(content, 256).concat());
                 let expected = 1.0 - f64::from(percent) / 100.0;
                 assert!((size - expected).abs() < 0.02, "{percent} % in chunks of {chunk}: compressed to {size}");
             }
@@ -393,7 +396,7 @@ mod tests {
             pattern: vec![PatternPiece::Hex("aabb".into())],
             ..BufferContent::default()
         };
-        let block = &of(content, 1)[0];
+        let block = &fill_all(content, 1)[0];
         assert!(block.chunks(512).all(|chunk| chunk[256..].chunks(2).all(|two| two == [0xaa, 0xbb])));
     }
 
@@ -401,11 +404,11 @@ mod tests {
     fn buffers_repeat_in_their_share() {
         for percent in [0, 20, 60, 90] {
             let content = BufferContent { dedupe_percent: percent, ..BufferContent::default() };
-            let blocks = of(BufferContent { refill: true, ..content }, 4000);
+            let blocks = fill_all(BufferContent { refill: true, ..content }, 4000);
             let distinct = blocks.iter().collect::<HashSet<_>>().len() as f64 / 4000.0;
             assert!((1.0 - distinct - f64::from(percent) / 100.0).abs() < 0.03, "{distinct} distinct of {percent} %");
         }
-        let same = of(BufferContent { dedupe_percent: 100, ..BufferContent::default() }, 50);
+        let same = fill_all(BufferContent { dedupe_percent: 100, ..BufferContent::default() }, 50);
         assert_eq!(same.iter().collect::<HashSet<_>>().len(), 1);
     }
 
@@ -418,7 +421,7 @@ mod tests {
             ..BufferContent::default()
         };
         // The set has 1 % of 16,384 blocks.
-        let blocks = of(content.clone(), 8000);
+        let blocks = fill_all(content.clone(), 8000);
         let mut counts = std::collections::HashMap::new();
         blocks.iter().for_each(|block| *counts.entry(block).or_insert(0) += 1);
         let repeated = counts.values().filter(|&&count| count > 1).count();

@@ -45,7 +45,7 @@ pub enum Checksum {
 
 impl Checksum {
     /// Returns the checksum of a method; `None` for methods without a header format.
-    pub fn of(method: VerifyMethod) -> Option<Checksum> {
+    pub fn for_method(method: VerifyMethod) -> Option<Checksum> {
         match method {
             VerifyMethod::Crc32c => Some(Checksum::Crc32c),
             VerifyMethod::XxHash => Some(Checksum::Xxh3),

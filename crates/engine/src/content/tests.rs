@@ -76,7 +76,7 @@ impl Bench {
             ops,
             verify,
             content,
-            names: Names::Said(vec![path]),
+            names: Names::Given(vec![path]),
             dir,
             sizes,
             depth: 1,
@@ -85,7 +85,7 @@ impl Bench {
         }
     }
 
-    fn of(method: VerifyMethod) -> Bench {
+    fn with_method(method: VerifyMethod) -> Bench {
         Bench::new(stream(), rules(method))
     }
 
@@ -196,7 +196,7 @@ const BLOCK: usize = 4096;
 
 #[test]
 fn every_kind_of_damage_is_reported_with_expected_and_found_values() {
-    let bench = Bench::of(VerifyMethod::Crc32c);
+    let bench = Bench::with_method(VerifyMethod::Crc32c);
     let mut run = bench.start();
     let ops = run.fill(4096);
     let good = std::fs::read(bench.path()).unwrap();
@@ -223,7 +223,7 @@ fn every_kind_of_damage_is_reported_with_expected_and_found_values() {
 
 #[test]
 fn both_swapped_blocks_are_reported() {
-    let bench = Bench::of(VerifyMethod::XxHash);
+    let bench = Bench::with_method(VerifyMethod::XxHash);
     let mut run = bench.start();
     let ops = run.fill(4096);
     bench.change(|bytes| {
@@ -238,7 +238,7 @@ fn both_swapped_blocks_are_reported() {
 
 #[test]
 fn a_file_that_ends_early_is_reported() {
-    let bench = Bench::of(VerifyMethod::Crc32c);
+    let bench = Bench::with_method(VerifyMethod::Crc32c);
     let mut run = bench.start();
     let ops = run.fill(4096);
     bench.change(|bytes| bytes.truncate(63 * BLOCK + 100));
@@ -249,7 +249,7 @@ fn a_file_that_ends_early_is_reported() {
 
 #[test]
 fn a_lost_write_is_reported_for_old_data_of_this_or_an_earlier_run() {
-    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    let mut bench = Bench::with_method(VerifyMethod::Crc32c);
     if let BlockStream::Fio(stream) = &mut bench.ops {
         stream.loops = 2;
     }
@@ -272,7 +272,7 @@ fn a_lost_write_is_reported_for_old_data_of_this_or_an_earlier_run() {
 
 #[test]
 fn another_workers_block_is_an_error_unless_it_may_write_there() {
-    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    let mut bench = Bench::with_method(VerifyMethod::Crc32c);
     let mut run = bench.start();
     let ops = run.fill(4096);
     bench.worker = 2;
@@ -292,7 +292,7 @@ fn another_workers_block_is_an_error_unless_it_may_write_there() {
 
 #[test]
 fn seeds_and_numbers_are_compared_only_where_they_are_expected() {
-    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    let mut bench = Bench::with_method(VerifyMethod::Crc32c);
     bench.start().fill(4096);
     bench.rules().only = true;
     // Read in another order than written.
@@ -311,7 +311,7 @@ fn seeds_and_numbers_are_compared_only_where_they_are_expected() {
 fn pattern_damage_is_reported_to_the_byte_and_patterns_may_hold_offsets() {
     for method in [VerifyMethod::Pattern, VerifyMethod::PatternHeader, VerifyMethod::Meta] {
         for interval in [None, Some(Bytes(1024))] {
-            let mut bench = Bench::of(method);
+            let mut bench = Bench::with_method(method);
             bench.rules().pattern = vec![PatternPiece::Hex("abcd".into()), PatternPiece::Offset];
             bench.rules().pattern_interval = Some(Bytes(512));
             bench.rules().interval = interval;
@@ -332,7 +332,7 @@ fn pattern_damage_is_reported_to_the_byte_and_patterns_may_hold_offsets() {
 
 #[test]
 fn trimmed_blocks_must_be_zeros() {
-    let bench = Bench::of(VerifyMethod::Crc32c);
+    let bench = Bench::with_method(VerifyMethod::Crc32c);
     let mut run = bench.start();
     run.fill(4096);
     let op = BlockOp { role: Role::ReadTrimmed, ..BlockOp::load(OpKind::Read, 0, 4096, 4096) };
@@ -343,7 +343,7 @@ fn trimmed_blocks_must_be_zeros() {
 
 #[test]
 fn the_load_of_a_mix_is_not_verified() {
-    let bench = Bench::of(VerifyMethod::Crc32c);
+    let bench = Bench::with_method(VerifyMethod::Crc32c);
     let mut run = bench.start();
     run.write(0, 4096);
     let op = BlockOp::load(OpKind::Read, 0, 0, 4096);
@@ -357,7 +357,7 @@ fn the_load_of_a_mix_is_not_verified() {
 #[test]
 fn wrong_blocks_are_saved_as_found_and_as_expected() {
     for stamp_at in [0, 1024] {
-        let mut bench = Bench::of(VerifyMethod::Md5);
+        let mut bench = Bench::with_method(VerifyMethod::Md5);
         bench.rules().dump = true;
         bench.rules().stamp_at = Bytes(stamp_at);
         bench.content.compress_percent = 30;
@@ -377,7 +377,7 @@ fn wrong_blocks_are_saved_as_found_and_as_expected() {
 
 #[test]
 fn threads_find_the_same_damage() {
-    let mut bench = Bench::of(VerifyMethod::Sha1);
+    let mut bench = Bench::with_method(VerifyMethod::Sha1);
     bench.rules().threads = 2;
     bench.rules().thread_cpus = vec![0];
     let mut run = bench.start();
@@ -396,7 +396,7 @@ fn threads_find_the_same_damage() {
 
 #[test]
 fn a_run_that_ended_early_saves_its_progress_and_only_that_is_verified() {
-    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    let mut bench = Bench::with_method(VerifyMethod::Crc32c);
     bench.depth = 3;
     let state = bench.dir.path().join("local-job-0-verify.state");
     bench.rules().state.save = Some(state.clone());
@@ -422,7 +422,7 @@ fn a_run_that_ended_early_saves_its_progress_and_only_that_is_verified() {
 
 #[test]
 fn with_flushed_only_unflushed_writes_are_not_verified() {
-    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    let mut bench = Bench::with_method(VerifyMethod::Crc32c);
     bench.rules().flushed_only = true;
     let mut run = bench.start();
     let mut ops: Vec<BlockOp> = (0..4).map(|number| run.write(number * 4096, 4096)).collect();
@@ -499,7 +499,7 @@ fn concurrent_writes_to_one_place_pass() {
 #[test]
 fn impossible_rules_are_refused_with_a_fix() {
     let refused = |change: &dyn Fn(&mut Bench)| {
-        let mut bench = Bench::of(VerifyMethod::Sha512);
+        let mut bench = Bench::with_method(VerifyMethod::Sha512);
         change(&mut bench);
         bench.bytes().unwrap_err().to_string()
     };
@@ -513,7 +513,7 @@ fn impossible_rules_are_refused_with_a_fix() {
 
 #[test]
 fn null_stamps_and_checks_nothing() {
-    let bench = Bench::of(VerifyMethod::Null);
+    let bench = Bench::with_method(VerifyMethod::Null);
     let mut run = bench.start();
     let ops = run.fill(4096);
     bench.change(|bytes| bytes.fill(3));

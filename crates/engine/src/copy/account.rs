@@ -198,7 +198,7 @@ impl<'a, 'd> Account<'a, 'd> {
     #[cold]
     fn answer(&mut self) {
         self.answered = progress_requests();
-        self.notify(CopyEvent::Asked);
+        self.notify(CopyEvent::ProgressRequested);
     }
 
     /// Passes an event to the listener.

@@ -83,7 +83,7 @@ impl CopyWorker {
             Some(Halt::Stopped) => Ended::Stopped,
             Some(Halt::Failed { what, errno }) => {
                 let message = io::Error::from(errno).to_string();
-                passed.context.failed(kind(what), paths.of(what), Some(number(errno)), &message)
+                passed.context.failed(kind(what), paths.get(what), Some(number(errno)), &message)
             }
         }
     }
@@ -95,7 +95,7 @@ struct Paths {
 }
 
 impl Paths {
-    fn of(&self, what: CopyStep) -> &Path {
+    fn get(&self, what: CopyStep) -> &Path {
         match what {
             CopyStep::LookAtInput
             | CopyStep::Skip

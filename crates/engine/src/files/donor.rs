@@ -40,7 +40,7 @@ pub(super) struct Passed {
 pub(super) fn pass(door: &mut Door, base: &Path, group: &WorkerGroup) -> Result<Option<Passed>, JobFilesError> {
     let Backend::MoveExtents { donor, .. } = &group.backend else { return Ok(None) };
     let path = base.join(donor);
-    let occupied_bytes = match door.look(&path).map_err(into_job_error)? {
+    let occupied_bytes = match door.find(&path).map_err(into_job_error)? {
         FoundName::File { occupied_bytes, .. } => occupied_bytes,
         _ => 0,
     };

@@ -26,7 +26,7 @@ pub(crate) struct JobFault {
 }
 
 impl JobFault {
-    pub(crate) fn of(error: &JobFilesError) -> JobFault {
+    pub(crate) fn from_error(error: &JobFilesError) -> JobFault {
         JobFault {
             path: error.path().map(PathBuf::from).unwrap_or_default(),
             errno: error.errno(),

@@ -77,7 +77,7 @@ pub(crate) fn lay_out(
     {
         make_directories(&paths, &super::paths::typed(std::slice::from_ref(below), layout.base), layout)?;
     }
-    let naming = if paths.are_generated() { Naming::Generated } else { Naming::Said };
+    let naming = if paths.are_generated() { Naming::Generated } else { Naming::Typed };
     // A command that runs before a job may mount the file system of its files.
     let runs_commands = members.iter().any(|member| member.process.run_before.is_some());
     let pinning = if runs_commands { Pinning::Free } else { Pinning::Pinned };
@@ -85,7 +85,7 @@ pub(crate) fn lay_out(
     let all = (0..paths.count()).map(|number| paths.path(number));
     let roots = Arc::new(Roots::new(&typed, all, pinning));
     let mut laid = LaidOut {
-        door: layout.guard.door(naming).within(Arc::clone(&roots)),
+        door: layout.guard.door(naming).with_roots(Arc::clone(&roots)),
         lengths: Vec::new(),
         kind: FileKind::Regular,
         direct_alignment_bytes: 512,
@@ -191,7 +191,7 @@ impl LaidOut {
             match call {
                 FileCall::Create | FileCall::Mkdir => {
                     // Detects names that cannot be created, and files that belong to the user.
-                    let found = self.door.look(&path)?;
+                    let found = self.door.find(&path)?;
                     if matches!(found, FoundName::File { .. }) {
                         self.door.open(&path, Create::Never)?;
                     }
@@ -200,7 +200,7 @@ impl LaidOut {
                     if call == FileCall::Unlink {
                         self.door.admit_removal(&path)?;
                     }
-                    if self.door.look(&path)? == FoundName::Nothing || call == FileCall::Unlink {
+                    if self.door.find(&path)? == FoundName::Nothing || call == FileCall::Unlink {
                         self.door.open(&path, Create::IfMissing)?;
                     }
                 }
@@ -213,7 +213,7 @@ impl LaidOut {
 
     /// Looks up a path; returns [`FoundName::Nothing`] if its directory does not exist yet.
     fn check_later(&mut self, path: &Path) -> Result<FoundName, JobFilesError> {
-        match self.door.look(path) {
+        match self.door.find(path) {
             Err(Refusal::NoDirectory { .. }) => Ok(FoundName::Nothing),
             outcome => Ok(outcome?),
         }
@@ -242,7 +242,7 @@ impl LaidOut {
         layout: &mut JobLayout<'_>,
     ) -> Result<(), JobFilesError> {
         let changes = changes(member);
-        donor::pass(&mut layout.guard.door(Naming::Said), layout.base, member)?;
+        donor::pass(&mut layout.guard.door(Naming::Typed), layout.base, member)?;
         // Existing files are evidence: reads report a file that is too short, and the layout does not extend it.
         let checks = member.verify.as_ref().is_some_and(|verify| verify.only || !member.work.moves().write);
         let mut to_extend: Vec<FileToExtend> = Vec::new();
@@ -253,7 +253,7 @@ impl LaidOut {
             path = self.paths.path(number);
             let asked = asked_bytes(files, number);
             let later = member.files.prepare.later;
-            let found = if later { self.check_later(&path)? } else { self.door.look(&path)? };
+            let found = if later { self.check_later(&path)? } else { self.door.find(&path)? };
             let length_bytes = match found {
                 FoundName::Device => self.device(&path, member, layout)?,
                 FoundName::Character => asked.unwrap_or_else(|| range_end(member, number)),

@@ -29,7 +29,7 @@ impl Lengths {
     }
 
     /// Returns the length of a file; 0 if it does not exist.
-    pub(crate) fn of(&self, number: usize) -> u64 {
+    pub(crate) fn get(&self, number: usize) -> u64 {
         match self {
             Lengths::Same { bytes, count } if number < *count => *bytes,
             Lengths::Same { .. } => 0,
@@ -58,7 +58,7 @@ impl Lengths {
             (_, []) => self.clone(),
             (Lengths::Same { bytes, count }, [range]) => Lengths::Same { bytes: of(*bytes, range), count: *count },
             (_, [.., last]) => Lengths::from_each(
-                (0..self.count()).map(|number| of(self.of(number), ranges.get(number).unwrap_or(last))).collect(),
+                (0..self.count()).map(|number| of(self.get(number), ranges.get(number).unwrap_or(last))).collect(),
             ),
         }
     }
@@ -81,7 +81,7 @@ mod tests {
             let by_list = each.with_ranges(&ranges, end);
             assert_eq!(by_rule.to_vec(), by_list.to_vec(), "{ranges:?}");
             assert_eq!((by_rule.total(), by_rule.count()), (by_list.total(), 3));
-            assert!((0..4).all(|number| by_rule.of(number) == by_list.of(number)), "{ranges:?}");
+            assert!((0..4).all(|number| by_rule.get(number) == by_list.get(number)), "{ranges:?}");
         }
         assert_eq!(same.with_ranges(&[range(0, 20), range(0, 5)], end).to_vec(), [20, 10, 10]);
     }

@@ -53,13 +53,13 @@ pub(crate) struct HeldDevice {
 impl JobTarget {
     /// Returns a guard door for its files.
     pub(crate) fn door(&self) -> Door {
-        let naming = if self.paths.are_generated() { Naming::Generated } else { Naming::Said };
-        self.guard.door(naming).within(Arc::clone(&self.roots))
+        let naming = if self.paths.are_generated() { Naming::Generated } else { Naming::Typed };
+        self.guard.door(naming).with_roots(Arc::clone(&self.roots))
     }
 
     /// Returns a guard door for other files, which the user named.
     fn user_named_door(&self) -> Door {
-        self.guard.door(Naming::Said)
+        self.guard.door(Naming::Typed)
     }
 
     /// Registers its files with the guard, which looks for the ones that this run marked.
@@ -71,7 +71,7 @@ impl JobTarget {
 
     /// Returns the requested length of a file in bytes, or its existing length if none is requested.
     pub(crate) fn asked_bytes(&self, number: usize) -> u64 {
-        asked_of(&self.asked, number).unwrap_or_else(|| self.lengths.of(number))
+        asked_of(&self.asked, number).unwrap_or_else(|| self.lengths.get(number))
     }
 
     /// Returns the path of the first file, or of its directory if the file does not exist.

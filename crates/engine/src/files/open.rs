@@ -84,7 +84,7 @@ impl JobOpener {
             if self.rules.create_on_open
                 && self.rules.prepare.create
                 && !self.rules.prepare.later
-                && door.look(path)? == FoundName::Nothing
+                && door.find(path)? == FoundName::Nothing
             {
                 door.open(path, Create::IfMissing)?;
             }
@@ -197,7 +197,7 @@ impl JobOpener {
         let in_turn = open_files.is_some_and(|open| (open as usize) < count) || group.removes_files_between_loops();
         let mut files = BlockFiles {
             kind: self.target.kind,
-            sync_range: group.syncs.range.as_ref().map(SyncRangeFlags::of).unwrap_or_default(),
+            sync_range: group.syncs.range.as_ref().map(SyncRangeFlags::from_range).unwrap_or_default(),
             ..BlockFiles::default()
         };
         match FileUse::for_backend(backend) {

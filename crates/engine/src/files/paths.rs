@@ -33,16 +33,16 @@ pub(crate) enum PathPiece {
 impl Paths {
     /// Builds the paths. Relative paths begin at `base`.
     pub(crate) fn new(names: &Names, base: &Path) -> Paths {
-        let all = |paths: &[PathBuf]| paths.iter().map(|path| within(base, path)).collect();
+        let all = |paths: &[PathBuf]| paths.iter().map(|path| join_to_base(base, path)).collect();
         match names {
-            Names::Said(paths) => Paths::Listed(all(paths)),
+            Names::Given(paths) => Paths::Listed(all(paths)),
             Names::Made(paths) => Paths::Made(all(paths)),
             // The run numbers its files, and there are too many to list.
             Names::Postmark(run) => Paths::Listed(paths_within(base, run.directories())),
             // The processes that walk the trees create them. Only their roots exist before.
             Names::Trees(names) => Paths::Made(all(&names.places)),
             Names::Numbered { path, count, per_directory } => {
-                let path = within(base, path).into_os_string().into_vec();
+                let path = join_to_base(base, path).into_os_string().into_vec();
                 let directories = per_directory.is_some();
                 Paths::Numbered {
                     pieces: pieces(&path, directories),
@@ -119,17 +119,20 @@ fn pieces(path: &[u8], directories: bool) -> Vec<PathPiece> {
 
 /// Returns the directories that the user typed, joined to `base`.
 pub(crate) fn typed(typed: &[PathBuf], base: &Path) -> Vec<PathBuf> {
-    typed.iter().map(|path| if path.as_os_str().is_empty() { base.to_owned() } else { within(base, path) }).collect()
+    typed
+        .iter()
+        .map(|path| if path.as_os_str().is_empty() { base.to_owned() } else { join_to_base(base, path) })
+        .collect()
 }
 
 /// Returns the paths, joined to `base`.
 pub(crate) fn paths_within(base: &Path, paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
-    paths.into_iter().map(|path| within(base, &path)).collect()
+    paths.into_iter().map(|path| join_to_base(base, &path)).collect()
 }
 
 /// Joins a relative path to `base`. The working directory adds nothing, so that messages show files
 /// as the user typed them.
-fn within(base: &Path, path: &Path) -> PathBuf {
+fn join_to_base(base: &Path, path: &Path) -> PathBuf {
     match base.as_os_str().as_bytes() {
         b"" | b"." => path.to_owned(),
         _ => base.join(path),
@@ -150,7 +153,7 @@ mod tests {
         let tree = Names::Numbered { path: "r0/d{dir}/r0-f{}".into(), count: 6, per_directory: Some(3) };
         let tree = Paths::new(&tree, Path::new("/base"));
         assert_eq!((tree.path(2), tree.path(3)), ("/base/r0/d0/r0-f2".into(), "/base/r0/d1/r0-f0".into()));
-        let listed = Paths::new(&Names::Said(vec!["a".into(), "/b".into()]), Path::new("/base"));
+        let listed = Paths::new(&Names::Given(vec!["a".into(), "/b".into()]), Path::new("/base"));
         assert_eq!((listed.path(0), listed.path(1), listed.path(2)), ("/base/a".into(), "/b".into(), PathBuf::new()));
     }
 }

@@ -103,7 +103,7 @@ impl NetGroup {
         let own = workers.iter().skip(self.first_worker).take(self.flows.len());
         let end = |(number, worker): (usize, &WorkerMeasurement)| FlowEnd {
             counts: Counts { bytes: worker.bytes, ops: worker.count, datagrams: self.cells[number].read() },
-            tcp: TcpFacts::of(self.flows[number].socket.as_raw_fd()),
+            tcp: TcpFacts::read(self.flows[number].socket.as_raw_fd()),
         };
         let ended = NetEnd {
             seconds: self.began.elapsed().as_secs_f64(),
@@ -212,8 +212,8 @@ impl ProbeRun {
         let failure = self.flows.failure();
         let end = self.readings[1].take().unwrap_or_else(|| self.reading());
         let start = self.readings[0].take().unwrap_or_default();
-        let idle = RoundTrips::of("idle", &self.idle, self.idle_lost);
-        let during = RoundTrips::of(phase, &end.0.since(&start.0), end.1.saturating_sub(start.1));
+        let idle = RoundTrips::from_times("idle", &self.idle, self.idle_lost);
+        let during = RoundTrips::from_times(phase, &end.0.since(&start.0), end.1.saturating_sub(start.1));
         self.flows.stop();
         let ended = NetEnd {
             seconds: self.began.elapsed().as_secs_f64(),

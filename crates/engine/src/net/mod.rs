@@ -244,7 +244,7 @@ impl Flows {
     /// Returns the kernel's statistics of a flow's connection.
     pub fn tcp(&self, number: usize) -> Option<TcpFacts> {
         let flow = &self.shared.flows[number];
-        (flow.work.transport == Transport::Tcp).then(|| TcpFacts::of(flow.socket.as_raw_fd()))?
+        (flow.work.transport == Transport::Tcp).then(|| TcpFacts::read(flow.socket.as_raw_fd()))?
     }
 
     pub fn socket(&self, number: usize) -> BorrowedFd<'_> {
@@ -389,7 +389,7 @@ fn pacer<'a>(shared: &'a Shared, number: usize, work: &NetWork) -> AnyPacer<'a> 
         (NetOp::Request | NetOp::Connect, Some(rate)) => Pace::open(rate, Arrival::Fixed, false),
         _ => Pace::default(),
     };
-    AnyPacer::of(&PacerRequest {
+    AnyPacer::new(&PacerRequest {
         pace,
         clock: shared.clock,
         depth: 1,

@@ -80,7 +80,7 @@ impl Passer {
         return Ok(match (work.passing, work.op) {
             (Passing::Lend, NetOp::Send) => Passer::Lend(Lender::new()?),
             (Passing::Drop, NetOp::Receive) => Passer::Drop,
-            (Passing::ZeroCopy, NetOp::Send) => Passer::ZeroCopy(ZeroCopyReports::of(fd)?),
+            (Passing::ZeroCopy, NetOp::Send) => Passer::ZeroCopy(ZeroCopyReports::enable(fd)?),
             (Passing::SendFile, NetOp::Send) => Passer::File(in_memory(block)?),
             (Passing::IoUring, NetOp::Send | NetOp::Receive) => Passer::Ring(Ring::new()?),
             _ => Passer::Copy,
@@ -234,7 +234,7 @@ const OPEN_MAX: u32 = 16;
 
 #[cfg(target_os = "linux")]
 impl ZeroCopyReports {
-    fn of(fd: RawFd) -> io::Result<ZeroCopyReports> {
+    fn enable(fd: RawFd) -> io::Result<ZeroCopyReports> {
         set_number(fd, libc::SOL_SOCKET, SO_ZEROCOPY, 1)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot send without a copy: {error}")))?;
         Ok(ZeroCopyReports { open: 0, counts: [0; 2] })

@@ -235,11 +235,11 @@ pub struct TcpFacts {
 impl TcpFacts {
     /// Returns the statistics of a socket; `None` if it is not a TCP socket.
     pub fn of_socket(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
-        TcpFacts::of(socket.as_raw_fd())
+        TcpFacts::read(socket.as_raw_fd())
     }
 
     #[cfg(target_os = "linux")]
-    pub(super) fn of(fd: RawFd) -> Option<TcpFacts> {
+    pub(super) fn read(fd: RawFd) -> Option<TcpFacts> {
         let mut info = [0; 232];
         get_bytes(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
         let word = |at: usize| u64::from(u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]));
@@ -258,7 +258,7 @@ impl TcpFacts {
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn of(_: RawFd) -> Option<TcpFacts> {
+    pub(super) fn read(_: RawFd) -> Option<TcpFacts> {
         None
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct PacedOp {
 
 impl PacedOp {
     #[inline(always)]
-    pub(crate) fn of<O: Operation>(op: &O) -> PacedOp {
+    pub(crate) fn from_op<O: Operation>(op: &O) -> PacedOp {
         PacedOp { kind: op.kind(), is_paced: op.paced(), length: op.length() }
     }
 }

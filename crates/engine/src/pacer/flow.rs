@@ -31,7 +31,7 @@ pub(crate) enum FlowEntry {
 
 impl FlowEntry {
     /// Returns how a worker of this group enters its flow.
-    pub(crate) fn of(group: &WorkerGroup) -> FlowEntry {
+    pub(crate) fn for_group(group: &WorkerGroup) -> FlowEntry {
         if group.start.is_with_phase() { FlowEntry::WithPhase } else { FlowEntry::AtStart }
     }
 }

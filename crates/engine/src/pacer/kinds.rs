@@ -44,7 +44,7 @@ struct Cells {
 
 impl KindsDue {
     /// Returns the shared state for jobs that need it: mixes of reads and writes of which at least one has a rate.
-    pub(crate) fn of(moves: ByKind<bool>, pace: &Pace) -> Option<KindsDue> {
+    pub(crate) fn for_pace(moves: ByKind<bool>, pace: &Pace) -> Option<KindsDue> {
         let rated = [pace.bytes_per_second, pace.ops_per_second]
             .iter()
             .any(|rates| rates.read.is_some() || rates.write.is_some());

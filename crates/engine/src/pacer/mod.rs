@@ -1,6 +1,6 @@
 //! Pacers decide when the next op may start: rates of all ops or of each kind, pauses, goals of latency, flows.
 //!
-//! [`AnyPacer::of`] chooses a worker's pacer once: [`Closed`] without any settings, [`Rated`] for rates
+//! [`AnyPacer::new`] chooses a worker's pacer once: [`Closed`] without any settings, [`Rated`] for rates
 //! alone, and [`FullPacer`] for everything else.
 
 mod consumer;
@@ -54,7 +54,7 @@ pub(crate) enum AnyPacer<'a> {
 
 impl<'a> AnyPacer<'a> {
     /// Creates the pacer for a pace.
-    pub(crate) fn of(request: &PacerRequest<'a>) -> AnyPacer<'a> {
+    pub(crate) fn new(request: &PacerRequest<'a>) -> AnyPacer<'a> {
         let pace = &request.pace;
         let rated = pace.open.is_some() || pace.has_rates();
         let watched = pace.minimum.is_some()

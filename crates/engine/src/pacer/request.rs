@@ -60,6 +60,6 @@ pub(crate) struct PacerRequest<'a> {
     pub(crate) search: &'a SearchWords,
     /// Whether every op is paced, including flushes and calls on names, which a job's stream does not count.
     pub(crate) paces_all: bool,
-    /// Due times of kinds for its source, if the source needs them ([`KindsDue::of`]).
+    /// Due times of kinds for its source, if the source needs them ([`KindsDue::for_pace`]).
     pub(crate) kinds: Option<KindsDue>,
 }

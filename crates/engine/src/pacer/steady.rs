@@ -28,7 +28,7 @@ struct Trend {
 
 impl Trend {
     /// Computes the trend of these values, which must not be empty.
-    fn of(values: &[f64]) -> Trend {
+    fn fit(values: &[f64]) -> Trend {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         let max_deviation = values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
@@ -89,7 +89,7 @@ impl SteadyJudge {
             SteadyFigure::Bytes => sample.bytes_per_second,
             SteadyFigure::Latency => sample.latency_ns,
         };
-        Some(Trend::of(&self.window.iter().map(figure).collect::<Vec<f64>>()))
+        Some(Trend::fit(&self.window.iter().map(figure).collect::<Vec<f64>>()))
     }
 
     /// Returns the value that is compared with the limit. `None` if it is undefined: a job that stands

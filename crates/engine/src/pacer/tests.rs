@@ -68,7 +68,7 @@ fn full<'a>(pace: &Pace, depth: u32, search: &'a SearchWords) -> FullPacer<'a> {
 
 /// Returns the intended start of an op, regardless of its lateness.
 fn intended(pacer: &mut impl Pacer, op: &BlockOp) -> Ticks {
-    match pacer.due(ANY_TIME, PacedOp::of(op)) {
+    match pacer.due(ANY_TIME, PacedOp::from_op(op)) {
         Due::Now { intended } => intended,
         other => panic!("expected the op to be due, but got {other:?}"),
     }
@@ -93,7 +93,7 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
     while driven.now < until {
         let mut wake_at = Ticks::MAX;
         while flights.len() < depth && driven.ended.is_none() {
-            match pacer.due(driven.now, PacedOp::of(&op)) {
+            match pacer.due(driven.now, PacedOp::from_op(&op)) {
                 Due::Now { .. } => {
                     if pacer.restarts() {
                         assert!(flights.is_empty(), "no op of the search is in flight");
@@ -183,11 +183,11 @@ fn kinds_keep_their_own_rates_and_flushes_and_read_backs_have_none() {
     let starts = |pacer: &mut Rated<'_>, kind| (0..3).map(|_| intended(pacer, &op(kind, 512)) / MS).collect::<Vec<_>>();
     assert_eq!(starts(&mut pacer, OpKind::Read), [0, 1, 2]);
     assert_eq!(starts(&mut pacer, OpKind::Write), [0, 10, 20]);
-    assert_eq!(pacer.due(5, PacedOp::of(&op(OpKind::Trim, 512))), Due::Now { intended: 5 });
-    assert_eq!(pacer.due(6, PacedOp::of(&op(OpKind::Fsync, 0))), Due::Now { intended: 6 });
+    assert_eq!(pacer.due(5, PacedOp::from_op(&op(OpKind::Trim, 512))), Due::Now { intended: 5 });
+    assert_eq!(pacer.due(6, PacedOp::from_op(&op(OpKind::Fsync, 0))), Due::Now { intended: 6 });
     let back = BlockOp { role: Role::ReadBack, ..op(OpKind::Read, 512) };
-    assert_eq!(pacer.due(7, PacedOp::of(&back)), Due::Now { intended: 7 });
-    assert_eq!(pacer.due(7, PacedOp::of(&op(OpKind::Read, 512))), Due::At(3 * MS));
+    assert_eq!(pacer.due(7, PacedOp::from_op(&back)), Due::Now { intended: 7 });
+    assert_eq!(pacer.due(7, PacedOp::from_op(&op(OpKind::Read, 512))), Due::At(3 * MS));
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn poisson_gaps_are_exponential_at_slow_and_fast_rates() {
         let mut gaps: Vec<f64> = (0..COUNT)
             .map(|_| {
                 let before = rates.next_of(OpKind::Read);
-                rates.due(ANY_TIME, PacedOp::of(&op(OpKind::Read, 4096)));
+                rates.due(ANY_TIME, PacedOp::from_op(&op(OpKind::Read, 4096)));
                 rates.next_of(OpKind::Read) - before
             })
             .collect();
@@ -268,9 +268,12 @@ fn late_starts_are_caught_up_without_bounds() {
     let pace = Pace { ops_per_second: for_all(1000.0), ..Pace::default() };
     let mut pacer = rated(&pace);
     for number in 0..10_000 {
-        assert_eq!(pacer.due(10 * SECOND - 1, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: number * MS });
+        assert_eq!(
+            pacer.due(10 * SECOND - 1, PacedOp::from_op(&op(OpKind::Read, 1))),
+            Due::Now { intended: number * MS }
+        );
     }
-    assert_eq!(pacer.due(10 * SECOND - 1, PacedOp::of(&op(OpKind::Read, 1))), Due::At(10 * SECOND));
+    assert_eq!(pacer.due(10 * SECOND - 1, PacedOp::from_op(&op(OpKind::Read, 1))), Due::At(10 * SECOND));
 }
 
 #[test]
@@ -283,11 +286,11 @@ fn rates_take_precedence_over_the_mix() {
     // The mix draws only writes, and still yields the reads that are due.
     while now < 10 * SECOND {
         let kind = kinds.choose(OpKind::Write, OpKind::Read);
-        match pacer.due(now, PacedOp::of(&op(kind, 4096))) {
+        match pacer.due(now, PacedOp::from_op(&op(kind, 4096))) {
             Due::Now { .. } => count[(kind == OpKind::Write) as usize] += 1,
             Due::At(at) => {
                 now = at;
-                let due = pacer.due(now, PacedOp::of(&op(kind, 4096)));
+                let due = pacer.due(now, PacedOp::from_op(&op(kind, 4096)));
                 assert_eq!(due, Due::Now { intended: at });
                 count[(kind == OpKind::Write) as usize] += 1;
             }
@@ -352,11 +355,11 @@ fn the_busy_part_of_a_pause_is_busy_and_the_rest_sleeps() {
     let pace = think(ThinkTime { pause: Nanos(500), busy: Nanos(200), every: 1, ..PAUSE });
     let words = SearchWords::default();
     let mut pacer = full(&pace, 1, &words);
-    assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
+    assert_eq!(pacer.due(0, PacedOp::from_op(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
     pacer.completed(OpKind::Read, 1, 10, 10);
-    assert_eq!(pacer.due(10, PacedOp::of(&op(OpKind::Read, 1))), Due::At(10), "the busy time is over");
-    assert_eq!(pacer.due(210, PacedOp::of(&op(OpKind::Read, 1))), Due::At(510), "then the pause sleeps");
-    assert_eq!(pacer.due(510, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 510 });
+    assert_eq!(pacer.due(10, PacedOp::from_op(&op(OpKind::Read, 1))), Due::At(10), "the busy time is over");
+    assert_eq!(pacer.due(210, PacedOp::from_op(&op(OpKind::Read, 1))), Due::At(510), "then the pause sleeps");
+    assert_eq!(pacer.due(510, PacedOp::from_op(&op(OpKind::Read, 1))), Due::Now { intended: 510 });
 }
 
 #[test]
@@ -364,9 +367,9 @@ fn busy_cycles_come_before_every_op_but_the_first() {
     let pace = think(ThinkTime { pause: Nanos(0), busy_cycles: 50, every: 1, ..PAUSE });
     let words = SearchWords::default();
     let mut pacer = full(&pace, 2, &words);
-    assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
-    assert_eq!(pacer.due(0, PacedOp::of(&op(OpKind::Read, 1))), Due::At(0), "the busy cycles are over");
-    assert_eq!(pacer.due(60, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: 60 });
+    assert_eq!(pacer.due(0, PacedOp::from_op(&op(OpKind::Read, 1))), Due::Now { intended: 0 });
+    assert_eq!(pacer.due(0, PacedOp::from_op(&op(OpKind::Read, 1))), Due::At(0), "the busy cycles are over");
+    assert_eq!(pacer.due(60, PacedOp::from_op(&op(OpKind::Read, 1))), Due::Now { intended: 60 });
 }
 
 #[test]
@@ -500,7 +503,7 @@ fn flow_of(weights: &[u32], rounds: usize) -> Vec<Vec<u64>> {
         now += 1_000_000;
         for (pacer, started) in pacers.iter_mut().zip(&mut started) {
             // Start as many as the pacer allows now.
-            while let Due::Now { .. } = pacer.due(now, PacedOp::of(&op(OpKind::Read, 1))) {
+            while let Due::Now { .. } = pacer.due(now, PacedOp::from_op(&op(OpKind::Read, 1))) {
                 pacer.completed(OpKind::Read, 1, 1, now);
                 *started += 1;
             }
@@ -534,8 +537,9 @@ fn late_and_early_workers_of_a_flow_do_not_delay_the_others() {
         let request = PacerRequest { flow: Some(&words), flow_entry: FlowEntry::AtStart, ..request(&pace, 1, &search) };
         FullPacer::new(&request, false)
     };
-    let goes =
-        |pacer: &mut FullPacer<'_>, now| matches!(pacer.due(now, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { .. });
+    let goes = |pacer: &mut FullPacer<'_>, now| {
+        matches!(pacer.due(now, PacedOp::from_op(&op(OpKind::Read, 1))), Due::Now { .. })
+    };
     let (mut first, mut second) = (new(), new());
     first.start(0);
     assert!((0..1000).all(|_| goes(&mut first, 0)), "a worker alone is never ahead");
@@ -555,7 +559,8 @@ fn a_worker_that_starts_early_does_not_run_ahead_of_its_flow() {
     let (mut first, _second) = (new(&paces[0]), new(&paces[1]));
     first.start(0);
     let any = op(OpKind::Read, 1);
-    let begun = (0..100).filter(|now| matches!(first.due(now * SECOND, PacedOp::of(&any)), Due::Now { .. })).count();
+    let begun =
+        (0..100).filter(|now| matches!(first.due(now * SECOND, PacedOp::from_op(&any)), Due::Now { .. })).count();
     assert_eq!(begun, 1, "the other has nine tenths of the weight and has not begun");
 }
 
@@ -569,13 +574,13 @@ fn a_flow_that_is_ahead_sleeps_when_its_queue_is_empty() {
     first.start(0);
     second.start(0);
     let any = op(OpKind::Read, 1);
-    assert_eq!(first.due(0, PacedOp::of(&any)), Due::Now { intended: 0 });
-    assert_eq!(first.due(0, PacedOp::of(&any)), Due::AfterNext);
+    assert_eq!(first.due(0, PacedOp::from_op(&any)), Due::Now { intended: 0 });
+    assert_eq!(first.due(0, PacedOp::from_op(&any)), Due::AfterNext);
     first.completed(OpKind::Read, 1, 10, 10);
-    assert_eq!(first.due(10, PacedOp::of(&any)), Due::At(510));
-    assert_eq!(second.due(20, PacedOp::of(&any)), Due::Now { intended: 20 });
-    assert_eq!(first.due(20, PacedOp::of(&any)), Due::At(510), "the sleep is not cut short");
-    assert_eq!(first.due(510, PacedOp::of(&any)), Due::Now { intended: 510 });
+    assert_eq!(first.due(10, PacedOp::from_op(&any)), Due::At(510));
+    assert_eq!(second.due(20, PacedOp::from_op(&any)), Due::Now { intended: 20 });
+    assert_eq!(first.due(20, PacedOp::from_op(&any)), Due::At(510), "the sleep is not cut short");
+    assert_eq!(first.due(510, PacedOp::from_op(&any)), Due::Now { intended: 510 });
 }
 
 #[test]
@@ -583,7 +588,7 @@ fn a_worker_gets_the_pacer_that_it_needs() {
     let words = SearchWords::default();
     // Returns whether the pacer is open, and whether it is the plain one that has specialized loops.
     let of = |pace: &Pace| {
-        let mut pacer = AnyPacer::of(&request(pace, 1, &words));
+        let mut pacer = AnyPacer::new(&request(pace, 1, &words));
         (pacer.table().is_open(), matches!(pacer, AnyPacer::Closed(_)))
     };
     let rates = Pace { bytes_per_second: for_all(1.0), ..Pace::default() };
@@ -636,7 +641,7 @@ fn an_immediate_pause_does_not_wait_for_ops_in_flight() {
     let think_time = ThinkTime { at_once: true, counts: ThinkBasis::Started, every: 2, ..PAUSE };
     let (pace, words) = (think(think_time), SearchWords::default());
     let mut pacer = full(&pace, 4, &words);
-    let any = PacedOp::of(&op(OpKind::Read, 1));
+    let any = PacedOp::from_op(&op(OpKind::Read, 1));
     assert_eq!(pacer.due(10, any), Due::Now { intended: 10 });
     assert_eq!(pacer.due(20, any), Due::Now { intended: 20 });
     assert_eq!(pacer.due(30, any), Due::At(130), "with two in flight");

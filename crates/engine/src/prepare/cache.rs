@@ -127,7 +127,7 @@ pub fn evict(files: &TargetFiles, permission: DropCaches, stop: StopFlag) -> Res
 /// [`NotCold::InMemory`]; [`NotCold::Io`].
 pub(crate) fn refuse_in_memory(files: &TargetFiles) -> Result<(), NotCold> {
     for file in files {
-        let kind = InMemory::of(file).map_err(|error| NotCold::Io {
+        let kind = InMemory::detect(file).map_err(|error| NotCold::Io {
             path: file.path().to_owned(),
             action: "check the file system of",
             source: error.into(),

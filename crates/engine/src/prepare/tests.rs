@@ -130,7 +130,7 @@ fn oversized_layouts_are_refused_before_the_first_byte() {
     let huge = bench.open(&file("huge", Prepare::Write), Some(1 << 50), Access::ReadWrite).unwrap_err();
     assert!(matches!(huge, PrepareError::Refused(Refusal::Space { .. })), "{huge:?}");
     assert!(!bench.dir.path().join("huge").exists());
-    let space = crate::guard::space::Space::of(&bench.dir).unwrap().unwrap();
+    let space = crate::guard::space::Space::read(&bench.dir).unwrap().unwrap();
     let many = Target::Files(FilesTarget {
         path: "many".into(),
         count: 4,
@@ -186,7 +186,7 @@ fn a_file_elsewhere_is_removed_when_the_run_is_done() {
 #[test]
 fn trees_have_no_files_to_open_and_opening_pipes_does_not_block() {
     let bench = Bench::new();
-    let null = Target::Null(plumb_workload::NullTarget::of(Bytes(1)));
+    let null = Target::Null(plumb_workload::NullTarget::with_size(Bytes(1)));
     assert!(matches!(bench.open(&null, None, Access::Read), Err(PrepareError::NoFiles { kind: "null" })));
     let pipe = bench.base.path().join("pipe");
     if crate::guard::testing::run("mkfifo", &[pipe.to_str().unwrap()]) {
@@ -197,7 +197,7 @@ fn trees_have_no_files_to_open_and_opening_pipes_does_not_block() {
 
 /// Returns `true` if the files are on a real file system; prints a skip notice if not.
 fn can_be_cold(files: &TargetFiles) -> bool {
-    let in_memory = crate::guard::space::InMemory::of(&files.files[0]).unwrap().is_some();
+    let in_memory = crate::guard::space::InMemory::detect(&files.files[0]).unwrap().is_some();
     if in_memory {
         skipped("the sources are in memory");
     }

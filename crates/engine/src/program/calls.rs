@@ -23,7 +23,7 @@ use crate::clock::{Clock, Ticks};
 use crate::content::Mismatch;
 use crate::op::Seek;
 pub(super) use files::Files;
-use handle::{Handle, of};
+use handle::{Handle, find_handle};
 pub(super) use mpi::MpiCalls;
 use plumb_workload::OpKind;
 use plumb_workload::program::Transfer;
@@ -127,7 +127,7 @@ impl Calls {
 
     #[inline(always)]
     fn handle(&mut self, op: &CallOp) -> Result<&mut Handle, Errno> {
-        of(&mut self.handles, op)
+        find_handle(&mut self.handles, op)
     }
 
     fn transfer(&self, op: &CallOp) -> Result<&Transfer, Errno> {
@@ -217,7 +217,7 @@ impl Calls {
                 let Some(StepRules::Map(map)) = self.rules.get(usize::from(op.rules)) else {
                     return Err(Errno(libc::EINVAL));
                 };
-                let handle = of(&mut self.handles, op)?;
+                let handle = find_handle(&mut self.handles, op)?;
                 let file = handle.file.as_ref().ok_or(Errno(libc::EBADF))?;
                 handle.mapping = Some(mapping::map(file, map).map_err(system)?);
                 Ok(0)

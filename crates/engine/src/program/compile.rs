@@ -322,22 +322,22 @@ impl Compiler {
         let simple = match step {
             Step::Create { .. } => {
                 let made = OpenStep { read: true, write: true, create: true, exclusive: true, ..OpenStep::default() };
-                let rules =
-                    self.rule(StepRules::Open(OpenRules::of(OpenStep { mode: FILE_MODE, ..made }, self.over)), at)?;
+                let rules = self
+                    .rule(StepRules::Open(OpenRules::for_step(OpenStep { mode: FILE_MODE, ..made }, self.over)), at)?;
                 let op = CallOp { rules, ..self.op(step, Call::Open) };
                 return Ok(self.call(op, Choose::ByCall, Choose::ByCall));
             }
             Step::Open(open) => {
                 let open = OpenStep { read: open.read || is_set, ..open.clone() };
-                let rules = self.rule(StepRules::Open(OpenRules::of(open, self.over)), at)?;
+                let rules = self.rule(StepRules::Open(OpenRules::for_step(open, self.over)), at)?;
                 CallOp { rules, ..self.op(step, Call::Open) }
             }
             Step::Copy(copy) => {
                 let read = OpenStep { read: true, ..OpenStep::default() };
-                let open = self.rule(StepRules::Open(OpenRules::of(read, self.over)), at)?;
+                let open = self.rule(StepRules::Open(OpenRules::for_step(read, self.over)), at)?;
                 let made =
                     OpenStep { write: true, create: true, exclusive: true, mode: FILE_MODE, ..OpenStep::default() };
-                let create = self.rule(StepRules::Open(OpenRules::of(made, self.over)), at)?;
+                let create = self.rule(StepRules::Open(OpenRules::for_step(made, self.over)), at)?;
                 self.request(copy.request.0);
                 let (file, request) = (self.pick(&copy.file, at)?, copy.request.0);
                 self.program.copies.push(CopyPlan { file, request, moves: copy.moves, open, create });
@@ -371,7 +371,7 @@ impl Compiler {
                 return Ok(Instruction::Trees(self.program.trees.len() as u32 - 1));
             }
             Step::Postmark(step) => {
-                let rules = CallRules::of(&step.run, &mut |rules| self.rule(rules, at))?;
+                let rules = CallRules::new(&step.run, &mut |rules| self.rule(rules, at))?;
                 self.program.postmark = Some(Box::new((PostmarkStep::clone(step), rules)));
                 return Ok(Instruction::Postmark);
             }
@@ -443,7 +443,7 @@ impl Compiler {
     /// Returns the op of a step without further settings.
     fn op(&self, step: &Step, call: Call) -> CallOp {
         let kind = step.kinds().first().copied().unwrap_or(OpKind::Delay);
-        let op = CallOp::of(kind, call);
+        let op = CallOp::new(kind, call);
         CallOp { handle: step.handle().unwrap_or(0), counts: op.counts || self.over == Over::FileSet, ..op }
     }
 

@@ -98,7 +98,7 @@ impl RecordMemory {
                 }
                 HeldContent::Words { word, every }
             }
-            ProgramContent::Told { seed } => HeldContent::Positional { seed: *seed },
+            ProgramContent::UniqueWords { seed } => HeldContent::Positional { seed: *seed },
             ProgramContent::Sysbench { block } => {
                 HeldContent::Trailers(Trailers::new(block.0, stream.rng(Purpose::Content).next_u64()))
             }

@@ -146,7 +146,7 @@ impl TransferPlan {
             && transfer.wall.is_none()
             && !matches!(order, RecordWalk::Listed(_));
         let op =
-            CallOp { handle: transfer.handle, is_bare: is_bare && is_plain, rules, length, ..CallOp::of(kind, call) };
+            CallOp { handle: transfer.handle, is_bare: is_bare && is_plain, rules, length, ..CallOp::new(kind, call) };
         TransferPlan {
             read,
             write,
@@ -191,7 +191,7 @@ impl TransferPlan {
         let step = cursor.detour;
         cursor.detour += 1;
         if step == 0 {
-            return Some(CallOp { handle, ..CallOp::of(OpKind::Seek, Call::Tell) });
+            return Some(CallOp { handle, ..CallOp::new(OpKind::Seek, Call::Tell) });
         }
         let Some(to) = detours.to.get(step - 1) else {
             cursor.detour = 0;
@@ -206,7 +206,7 @@ impl TransferPlan {
             length: 1,
             seek_before: Seek::To(to.0),
             seek_after: if is_last { Seek::To(place) } else { Seek::None },
-            ..CallOp::of(OpKind::Read, Call::Read)
+            ..CallOp::new(OpKind::Read, Call::Read)
         })
     }
 
@@ -242,7 +242,7 @@ impl TransferPlan {
         }
         if cursor.pause_ns > 0 {
             let length = std::mem::take(&mut cursor.pause_ns);
-            return Some(CallOp { length, ..CallOp::of(OpKind::Delay, Call::Pause) });
+            return Some(CallOp { length, ..CallOp::new(OpKind::Delay, Call::Pause) });
         }
         if cursor.done >= cursor.until.unwrap_or(self.count) {
             return None;
@@ -273,7 +273,7 @@ impl TransferPlan {
         let op = CallOp { kind, call, length, ..self.at(place, cursor.done == self.count) };
         let flushes = self.flushes && does.writes();
         if flushes {
-            let fsync = CallOp::of(OpKind::Fsync, Call::Fsync);
+            let fsync = CallOp::new(OpKind::Fsync, Call::Fsync);
             cursor.flush = Some(CallOp { handle: op.handle, part: RecordPart::Last, ..fsync });
         }
         if does != Moves::Rewrite {

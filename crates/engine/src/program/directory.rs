@@ -74,8 +74,8 @@ impl Directories {
                 rustix::fs::linkat(from, old, to, new, AtFlags::empty())
             })?,
             FileWork::Symlink => files.symlink_in_directory(other, file)?,
-            FileWork::Look | FileWork::Remove if step.listed => return self.listed(step, memory),
-            FileWork::Look => return files.with(file, |directory, name| stat_and_read(directory, name, memory)),
+            FileWork::Stat | FileWork::Remove if step.listed => return self.listed(step, memory),
+            FileWork::Stat => return files.with(file, |directory, name| stat_and_read(directory, name, memory)),
             FileWork::Remove => {
                 files.call(op.file, |directory, name| rustix::fs::unlinkat(directory, name, AtFlags::empty()))?
             }
@@ -102,7 +102,7 @@ impl Directories {
         let listing = self.listing.as_mut().ok_or(Errno(libc::EBADF))?;
         let Some(entry) = next_name(&mut listing.entries)? else { return Err(Errno(libc::ENOENT)) };
         let name = entry.file_name();
-        if step.does == FileWork::Look {
+        if step.does == FileWork::Stat {
             return stat_and_read(listing.directory.as_fd(), name, memory);
         }
         zero_bytes(rustix::fs::unlinkat(&listing.directory, name, AtFlags::empty()))?;

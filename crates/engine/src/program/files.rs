@@ -44,7 +44,7 @@ pub(crate) struct NamedRun {
 }
 
 impl NamedRun {
-    fn of(run: &Postmark) -> NamedRun {
+    fn new(run: &Postmark) -> NamedRun {
         NamedRun { peak_bytes: run.peak_bytes(), run: run.clone(), draws: Arc::default() }
     }
 }
@@ -53,7 +53,7 @@ impl NamedRun {
 pub(crate) fn named_run(workload: &Workload, target: &str) -> Option<NamedRun> {
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == target);
     let mut steps = groups.filter_map(|group| group.work.program()).flat_map(|program| program.postmarks());
-    steps.next().map(|step| NamedRun::of(&step.run))
+    steps.next().map(|step| NamedRun::new(&step.run))
 }
 
 impl ScratchFiles {
@@ -98,7 +98,7 @@ impl ScratchFiles {
 
     /// Creates a door of the guard for its files.
     pub(crate) fn door(&self) -> Door {
-        self.guard.door(Naming::Said).within(Arc::clone(self.table.roots()))
+        self.guard.door(Naming::Typed).with_roots(Arc::clone(self.table.roots()))
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn open(
     }
     let base = match target.path.as_os_str().is_empty() {
         true => setting.base.to_owned(),
-        false => Paths::new(&Names::Said(vec![target.path.clone()]), setting.base).path(0),
+        false => Paths::new(&Names::Given(vec![target.path.clone()]), setting.base).path(0),
     };
     let paths = Paths::new(&target.names, &base);
     let is_typed = !paths.are_generated();
@@ -143,7 +143,7 @@ pub(crate) fn open(
         _ => None,
     });
     let postmark = match &target.names {
-        Names::Postmark(run) => Some(NamedRun::of(run)),
+        Names::Postmark(run) => Some(NamedRun::new(run)),
         _ => None,
     };
     let (mut changes, mut most_bytes) = (false, postmark.as_ref().map_or(0, |named| named.peak_bytes));
@@ -163,8 +163,8 @@ pub(crate) fn open(
     let mut judged = Judged::default();
     if changes {
         let removes = groups_of(workload, name).any(|program| program.all_steps().any(removes));
-        let naming = if is_typed { Naming::Said } else { Naming::Generated };
-        let mut door = guard.door(naming).within(Arc::clone(&roots));
+        let naming = if is_typed { Naming::Typed } else { Naming::Generated };
+        let mut door = guard.door(naming).with_roots(Arc::clone(&roots));
         match &postmark {
             None => judged.judge(&mut door, &listed, removes)?,
             Some(named) if has_namesakes(&mut door, &numbered_in, named.run.count())? => {
@@ -247,7 +247,7 @@ impl Judged {
 
     /// Checks the file under a name that is taken.
     fn judge_taken(&mut self, door: &mut Door, path: &Path, number: usize, removes: bool) -> Result<(), Refusal> {
-        match door.look(path)? {
+        match door.find(path)? {
             FoundName::Directory => return Ok(()),
             // A dangling link is not replaced either.
             FoundName::Nothing => return door.admit_removal(path),
@@ -332,7 +332,7 @@ mod tests {
     /// Protects an existing file among unused names, next to directories that are skipped: it is refused, and
     /// permission applies to exactly this file.
     #[test]
-    fn a_file_is_found_by_its_number_behind_directories_without_files() {
+    fn a_file_is_found_by_its_number_after_directories_without_files() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         fs::create_dir_all(at("of-directories/deeper")).unwrap();

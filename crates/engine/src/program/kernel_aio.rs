@@ -25,7 +25,7 @@ pub(super) struct AioLimits {
 
 impl AioLimits {
     /// Returns the limits of a transfer by kernel AIO; `None` for other calls.
-    pub(super) fn of(via: Via) -> Option<AioLimits> {
+    pub(super) fn from_via(via: Via) -> Option<AioLimits> {
         match via {
             Via::KernelAio { depth, batch } => Some(AioLimits { depth: depth as usize, batch: batch as usize }),
             _ => None,

@@ -63,7 +63,7 @@ impl NullCalls {
         if op.call == Call::Command {
             return run_command(self.rules.get(usize::from(op.rules)));
         }
-        let (sleep_ns, moved) = self.of(std::hint::black_box(op));
+        let (sleep_ns, moved) = self.cost(std::hint::black_box(op));
         if sleep_ns > 0 {
             std::thread::sleep(Duration::from_nanos(sleep_ns));
         }
@@ -76,7 +76,7 @@ impl NullCalls {
     }
 
     /// Returns the total delay of an op's calls, ns, and the bytes that they move.
-    fn of(&self, op: &CallOp) -> (u64, u64) {
+    fn cost(&self, op: &CallOp) -> (u64, u64) {
         let delays = &self.delays;
         match (op.call, self.rules.get(usize::from(op.rules))) {
             (Call::Tree, Some(StepRules::Tree(step))) => self.of_item(step, op.kind),
@@ -88,7 +88,7 @@ impl NullCalls {
         }
     }
 
-    /// Like [`of`](Self::of), for an item of a tree, which one op opens, writes or reads, and closes.
+    /// Like [`cost`](Self::cost), for an item of a tree, which one op opens, writes or reads, and closes.
     fn of_item(&self, step: &TreeStep, kind: OpKind) -> (u64, u64) {
         let NullDelays { create, close, transfer, .. } = self.delays;
         let opened = match step.does_in(kind) {
@@ -148,14 +148,14 @@ mod tests {
     // Protects IOR's and mdtest's DUMMY: each call sleeps for its own delay, and data counts as moved.
     #[test]
     fn each_call_takes_its_own_delay() {
-        let of = |kind, call| calls(TreeWork::Stat).of(&CallOp { length: 7, ..CallOp::of(kind, call) });
+        let of = |kind, call| calls(TreeWork::Stat).cost(&CallOp { length: 7, ..CallOp::new(kind, call) });
         assert_eq!(of(OpKind::Create, Call::Open), (1, 0));
         assert_eq!(of(OpKind::Open, Call::Open), (0, 0));
         assert_eq!(of(OpKind::Close, Call::Close), (20, 0));
         assert_eq!(of(OpKind::Sync, Call::Sync), (300, 0));
         assert_eq!(of(OpKind::Fsync, Call::Fsync), (0, 0));
         assert_eq!(of(OpKind::Write, Call::Write), (4000, 7));
-        let item = |step, kind| calls(step).of(&CallOp::of(kind, Call::Tree));
+        let item = |step, kind| calls(step).cost(&CallOp::new(kind, Call::Tree));
         let make =
             |bytes, exists| TreeWork::Make(MakeItem { bytes: Bytes(bytes), flush: false, exists, reads_back: false });
         assert_eq!(item(make(0, false), OpKind::Create), (21, 0));

@@ -149,7 +149,7 @@ impl CallOp {
     }
 
     /// Creates a call with default settings. Limits count ops that move bytes.
-    pub(crate) fn of(kind: OpKind, call: Call) -> CallOp {
+    pub(crate) fn new(kind: OpKind, call: Call) -> CallOp {
         CallOp {
             kind,
             call,

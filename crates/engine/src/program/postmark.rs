@@ -26,7 +26,7 @@ pub(super) struct CallRules {
 
 impl CallRules {
     /// Creates the rules. `add` stores a rule and returns its number.
-    pub(super) fn of<E>(run: &Postmark, add: &mut dyn FnMut(StepRules) -> Result<u16, E>) -> Result<CallRules, E> {
+    pub(super) fn new<E>(run: &Postmark, add: &mut dyn FnMut(StepRules) -> Result<u16, E>) -> Result<CallRules, E> {
         // Open flags of fopen(3) for `w`, `r` and `a`; without streams, those of PostMark's own open.
         let plain = match run.buffered {
             true => OpenStep { stream: Some(StdioBuffer::default()), ..OpenStep::default() },
@@ -35,7 +35,7 @@ impl CallRules {
         let writes = OpenStep { write: true, read: !run.buffered, ..plain.clone() };
         let create = OpenStep { create: true, truncate: run.buffered, ..writes.clone() };
         let append = OpenStep { append: true, create: run.buffered, ..writes };
-        let mut open = |step| add(StepRules::Open(OpenRules::of(step, Over::Names)));
+        let mut open = |step| add(StepRules::Open(OpenRules::for_step(step, Over::Names)));
         Ok(CallRules {
             create: open(create)?,
             read: open(OpenStep { read: true, ..plain })?,
@@ -83,7 +83,7 @@ pub(super) struct PostmarkSource {
 impl PostmarkSource {
     /// Creates the source at the beginning of the part.
     pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32, kept: &Arc<KeptDraws>) -> PostmarkSource {
-        let close = CallOp::of(OpKind::Close, Call::Close);
+        let close = CallOp::new(OpKind::Close, Call::Close);
         let draws = Some(kept.take(step, thread));
         PostmarkSource { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0, kept: Arc::clone(kept) }
     }
@@ -109,14 +109,14 @@ impl PostmarkSource {
             Act::Read(file, bytes) => (file_of(file), (OpKind::Open, self.rules.read), (OpKind::Read, bytes)),
             Act::Append(file, bytes) => (file_of(file), (OpKind::Open, self.rules.append), (OpKind::Write, bytes)),
             Act::Delete(file) => {
-                return Some(CallOp { file: file_of(file), ..CallOp::of(OpKind::Unlink, Call::Unlink) });
+                return Some(CallOp { file: file_of(file), ..CallOp::new(OpKind::Unlink, Call::Unlink) });
             }
         };
         let call = if moved.0 == OpKind::Read { Call::ReadWhole } else { Call::WriteWhole };
-        self.waiting[1] = CallOp { file, length: moved.1, rules: self.rules.whole, ..CallOp::of(moved.0, call) };
-        self.waiting[0] = CallOp { file, ..CallOp::of(OpKind::Close, Call::Close) };
+        self.waiting[1] = CallOp { file, length: moved.1, rules: self.rules.whole, ..CallOp::new(moved.0, call) };
+        self.waiting[0] = CallOp { file, ..CallOp::new(OpKind::Close, Call::Close) };
         self.left = 2;
-        Some(CallOp { file, rules: open.1, ..CallOp::of(open.0, Call::Open) })
+        Some(CallOp { file, rules: open.1, ..CallOp::new(open.0, Call::Open) })
     }
 
     #[cold]

@@ -34,7 +34,7 @@ pub(super) struct OpenRules {
 }
 
 impl OpenRules {
-    pub(super) fn of(step: OpenStep, over: Over) -> OpenRules {
+    pub(super) fn for_step(step: OpenStep, over: Over) -> OpenRules {
         let access = match (step.read, step.write) {
             (true, true) => OFlags::RDWR,
             (false, true) => OFlags::WRONLY,

@@ -43,7 +43,7 @@ impl SimulatedCalls {
 
     /// Makes a call on a file that moves its first `length` bytes.
     fn call(&self, kind: OpKind, file: u64, length: u64) -> Completion {
-        self.device.serve(&CallOp { kind, offset: 0, length, ..CallOp::of(kind, Call::OfFile) }, file)
+        self.device.serve(&CallOp { kind, offset: 0, length, ..CallOp::new(kind, Call::OfFile) }, file)
     }
 
     /// Makes all calls of an op on one file.
@@ -58,7 +58,7 @@ impl SimulatedCalls {
                 self.device.set_length(file, moved);
                 moved
             }
-            FileWork::Look => match self.device.length(file) {
+            FileWork::Stat => match self.device.length(file) {
                 0 => return Ok(0),
                 length => {
                     self.call(OpKind::Open, file, 0)?;
@@ -74,7 +74,7 @@ impl SimulatedCalls {
         if step.flush {
             self.call(OpKind::Fsync, file, 0)?;
         }
-        if matches!(step.does, FileWork::Make | FileWork::Look) {
+        if matches!(step.does, FileWork::Make | FileWork::Stat) {
             self.call(OpKind::Close, file, 0)?;
         }
         Ok(moved)

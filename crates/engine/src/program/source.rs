@@ -360,7 +360,7 @@ impl ProgramSource {
                 return StepResult::Nothing;
             }
             Instruction::Delay { time_ns } => {
-                return StepResult::Op(CallOp { length: time_ns, ..CallOp::of(OpKind::Delay, Call::Pause) });
+                return StepResult::Op(CallOp { length: time_ns, ..CallOp::new(OpKind::Delay, Call::Pause) });
             }
             // Yielded by `next`.
             Instruction::Transfer(_)

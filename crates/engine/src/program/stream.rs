@@ -27,7 +27,7 @@ impl Streams {
     /// Chooses the streams of a program. If it goes through its streams once, in order, the result does not
     /// depend on the linked C library. If it measures the library's single character calls, or seeks within
     /// buffered data, it uses the library's streams.
-    pub(super) fn of(program: &Program) -> Streams {
+    pub(super) fn for_program(program: &Program) -> Streams {
         let in_order = |transfer: &Transfer| {
             transfer.order == RecordOrder::Forward && transfer.does != Moves::Rewrite && transfer.detours.is_none()
         };

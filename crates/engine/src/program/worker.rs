@@ -369,7 +369,8 @@ impl NamedWorker {
         let whole = self.program.all_steps().find_map(postmark).map(|run| FileMemory::new(run, self.number));
         let reads = self.program.transfers().any(Transfer::reads) || self.program.trees().any(TreeStep::reads);
         let checks = self.program.checks && reads;
-        let calls = Calls::new(files, self.handles(), Streams::of(&self.program), memory, checks, *barrier.clock());
+        let calls =
+            Calls::new(files, self.handles(), Streams::for_program(&self.program), memory, checks, *barrier.clock());
         let calls = calls.with_whole(whole).with_mark(&self.mark).with_mpi(self.mpi_io.clone().map(MpiCalls::new));
         Ok(calls.with_kernel_aio(self.kernel_aio()?))
     }
@@ -377,7 +378,7 @@ impl NamedWorker {
     /// Returns a queue that is deep enough for every transfer by kernel AIO, if there are any.
     fn kernel_aio(&self) -> Result<Option<KernelAio>, WorkerError> {
         let transfers = || self.program.transfers().filter(|transfer| matches!(transfer.via, Via::KernelAio { .. }));
-        let Some(depth) = transfers().filter_map(|transfer| AioLimits::of(transfer.via)).map(|of| of.depth).max()
+        let Some(depth) = transfers().filter_map(|transfer| AioLimits::from_via(transfer.via)).map(|of| of.depth).max()
         else {
             return Ok(None);
         };

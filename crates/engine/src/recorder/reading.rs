@@ -38,7 +38,7 @@ pub(crate) struct KindReading {
 const READING_TRIALS: u32 = 1000;
 
 impl Reading {
-    pub(super) fn of(cells: &WorkerCells) -> Reading {
+    pub(super) fn from_cells(cells: &WorkerCells) -> Reading {
         for _ in 0..READING_TRIALS {
             let edition = cells.edition.load(Acquire);
             let reading = Reading::of_edition(cells, edition);
@@ -189,7 +189,7 @@ pub(crate) struct DataTotals {
 }
 
 impl DataTotals {
-    pub(super) fn of(cells: &WorkerCells) -> DataTotals {
+    pub(super) fn from_cells(cells: &WorkerCells) -> DataTotals {
         let kinds = kinds_of(cells.used.load(Relaxed)).filter(|kind| kind.moves_bytes());
         kinds
             .map(|kind| {

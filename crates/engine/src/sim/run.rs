@@ -42,7 +42,7 @@ impl SimDevice {
         self.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn of(device: Arc<Mutex<NamedDevice>>, target: &str, sim: &SimTarget, start: u64) -> SimDevice {
+    fn new(device: Arc<Mutex<NamedDevice>>, target: &str, sim: &SimTarget, start: u64) -> SimDevice {
         let files = sim.files.unwrap_or(0);
         let file_bytes = sim.size.0.checked_div(files).unwrap_or(0);
         SimDevice { device, target: Arc::from(target), start, files, file_bytes, lengths: Arc::default() }
@@ -145,9 +145,9 @@ impl Simulation {
             let whole = SimTarget { size: Bytes(bytes), ..target.clone() };
             let device = Device::new(&whole, number, run);
             let device = Arc::new(Mutex::new(NamedDevice { target: name.to_owned(), device }));
-            let part_of = |(sharer, part, start)| SimDevice::of(Arc::clone(&device), sharer, part, start);
+            let part_of = |(sharer, part, start)| SimDevice::new(Arc::clone(&device), sharer, part, start);
             parts.extend(placed.into_iter().map(part_of));
-            devices.push(SimDevice::of(device, name, target, 0));
+            devices.push(SimDevice::new(device, name, target, 0));
         }
         Simulation { devices, parts, now: virtual_time::BEGINNING, before: None, after: None }
     }

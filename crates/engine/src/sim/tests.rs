@@ -81,7 +81,7 @@ impl Source for TestSource {
 struct Steps(Vec<BlockOp>, usize);
 
 impl Steps {
-    fn of(kinds: &[OpKind]) -> Steps {
+    fn from_kinds(kinds: &[OpKind]) -> Steps {
         Steps(kinds.iter().map(|&kind| BlockOp::load(kind, 0, 0, 0)).collect(), 0)
     }
 }
@@ -153,7 +153,7 @@ impl SimWorker {
             let mut source = AnySource::Other(source);
             let mut backend = AnyQueued::Other(Box::new(SimQueue::new(device, depth)));
             let context = &mut passed.context;
-            let ended = run_any_queued(context, &mut source, &mut backend, &mut pacer, Queue::of(depth));
+            let ended = run_any_queued(context, &mut source, &mut backend, &mut pacer, Queue::with_depth(depth));
             passed.stop_clock();
             ended.map_err(|source| WorkerError::Backend { backend: "sim", source })
         })

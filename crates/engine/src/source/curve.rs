@@ -65,7 +65,7 @@ impl Curved {
             },
         };
         match &self.spread {
-            Spread::Scattered(permutation) => permutation.of(rank),
+            Spread::Scattered(permutation) => permutation.map_index(rank),
             Spread::From(0) => rank,
             Spread::From(first) => (rank + first) % self.count,
         }

@@ -61,7 +61,7 @@ impl SweepPlan {
         }
         let count = match &sweep.parts {
             SweepParts::Files { .. } => files,
-            SweepParts::Said(parts) => parts.len(),
+            SweepParts::Listed(parts) => parts.len(),
         };
         let check = |what, bytes: u64| match bytes % alignment_bytes.max(1) {
             0 => Ok(()),
@@ -109,7 +109,7 @@ impl SweepPlan {
 fn is_across(sweep: &Sweep, opens: bool) -> bool {
     match sweep.order {
         SweepOrder::Strided { .. } => true,
-        SweepOrder::Random(_) => matches!(sweep.parts, SweepParts::Said(_)) && !opens,
+        SweepOrder::Random(_) => matches!(sweep.parts, SweepParts::Listed(_)) && !opens,
         SweepOrder::Forward | SweepOrder::Backward => false,
     }
 }

@@ -278,7 +278,7 @@ fn open_files(
     let laid_out = LaidOut { path: path.to_owned(), files: count, size_bytes: size.unwrap_or(0), content };
     let source = kept.map_or(FilesFrom::Taken, |kept| kept.source(&laid_out));
     let (dir, target) = match source {
-        FilesFrom::There(kept) => (kept, Cow::Owned(unprepared(target))),
+        FilesFrom::Existing(kept) => (kept, Cow::Owned(unprepared(target))),
         FilesFrom::New(kept) => (kept, Cow::Borrowed(target)),
         FilesFrom::Taken => (dir, Cow::Borrowed(target)),
     };
@@ -377,7 +377,7 @@ fn open_job_files(
         Ok(Laid { target, failed }) => {
             let failed = failed.into_iter().map(|FailedMember { place, error }| {
                 observer.job_failed(name, &error);
-                FailedJob { seat: seats[place], fault: JobFault::of(&error) }
+                FailedJob { seat: seats[place], fault: JobFault::from_error(&error) }
             });
             let failed = failed.collect();
             Ok(OpenedJobFiles { target: OpenTarget::Job(Arc::new(target)), failed })

@@ -208,7 +208,7 @@ where
                 after_next = true;
                 break;
             }
-            let intended = match pacer.due(now, PacedOp::of(&op)) {
+            let intended = match pacer.due(now, PacedOp::from_op(&op)) {
                 Due::Now { intended } => intended,
                 Due::At(at) => {
                     early = Some(op);

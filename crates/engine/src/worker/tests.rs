@@ -123,7 +123,7 @@ fn an_op_that_waits_for_all_starts_alone() {
     let mut ops = reads(6);
     ops[3].after_all = true;
     let mut backend = MockBackend::default();
-    assert_eq!(run(&mut fixture.context(OnError::Stop), ops, &mut backend, Queue::of(4)), Ended::Done);
+    assert_eq!(run(&mut fixture.context(OnError::Stop), ops, &mut backend, Queue::with_depth(4)), Ended::Done);
     assert_eq!(backend.seen[3], [3 * 4096], "nothing else is in flight");
     assert_eq!(backend.seen.len(), 6, "the other ops follow");
     assert_eq!(fixture.memory.cells.read()[0].count(), 6);
@@ -134,21 +134,21 @@ fn overlapping_ops_are_kept_apart_on_request() {
     let fixture = Fixture::new();
     let op = |file: u32, offset: u64| BlockOp::load(OpKind::Write, file, offset, 4096);
     let ops = vec![op(0, 0), op(0, 4096), op(1, 0), op(0, 2048), op(0, 8192)];
-    let queue = Queue { in_flight: InFlight::Apart, ..Queue::of(8) };
+    let queue = Queue { in_flight: InFlight::Apart, ..Queue::with_depth(8) };
     let mut backend = MockBackend::default();
     run(&mut fixture.context(OnError::Stop), ops.clone(), &mut backend, queue);
     // The same offset in another file does not overlap.
     assert_eq!(backend.seen[2], [0, 4096, 0]);
     assert_eq!(backend.seen[3], [0, 2048], "only after both overlapping ops completed");
     let mut backend = MockBackend::default();
-    run(&mut fixture.context(OnError::Stop), ops, &mut backend, Queue::of(8));
+    run(&mut fixture.context(OnError::Stop), ops, &mut backend, Queue::with_depth(8));
     assert_eq!(backend.seen[4].len(), 5, "otherwise all are in flight together");
 }
 
 #[test]
 fn a_full_queue_drains_before_it_is_filled_again() {
     let fixture = Fixture::new();
-    let queue = Queue { refill_at: 1, ..Queue::of(4) };
+    let queue = Queue { refill_at: 1, ..Queue::with_depth(4) };
     let mut backend = MockBackend::default();
     run(&mut fixture.context(OnError::Stop), reads(10), &mut backend, queue);
     let depths: Vec<usize> = backend.seen.iter().map(Vec::len).collect();
@@ -158,7 +158,7 @@ fn a_full_queue_drains_before_it_is_filled_again() {
 #[test]
 fn completions_are_taken_up_to_the_requested_number() {
     let fixture = Fixture::new();
-    let queue = Queue { most_completions: 3, ..Queue::of(8) };
+    let queue = Queue { most_completions: 3, ..Queue::with_depth(8) };
     let mut backend = MockBackend { eager: true, ..MockBackend::default() };
     run(&mut fixture.context(OnError::Stop), reads(20), &mut backend, queue);
     assert_eq!(fixture.memory.cells.read()[0].count(), 20);
@@ -172,7 +172,7 @@ fn completions_are_taken_up_to_the_requested_number() {
 #[test]
 fn submission_is_timed_separately_from_waiting() {
     let fixture = Fixture::new();
-    let queue = Queue { handover: Handover::Timed, submit: 2, ..Queue::of(2) };
+    let queue = Queue { handover: Handover::Timed, submit: 2, ..Queue::with_depth(2) };
     let mut backend = MockBackend::default();
     run(&mut fixture.context(OnError::Stop), reads(3), &mut backend, queue);
     assert_eq!(backend.waits[..2], [Wait::For(0), Wait::For(1)]);
@@ -186,7 +186,7 @@ fn submission_is_timed_separately_from_waiting() {
     run(&mut fixture.context(OnError::Stop), reads(2), &mut backend, queue);
     assert_eq!(backend.waits, [Wait::For(0)], "completed ops need no wait");
     let mut backend = MockBackend::default();
-    run(&mut fixture.context(OnError::Stop), reads(1), &mut backend, Queue::of(1));
+    run(&mut fixture.context(OnError::Stop), reads(1), &mut backend, Queue::with_depth(1));
     assert_eq!(backend.waits, [Wait::For(1)], "without timing, one call submits and waits");
 }
 
@@ -206,7 +206,7 @@ fn the_worker_decides_how_to_handle_an_error() {
     ] {
         let fixture = Fixture { errors, ..Fixture::new() };
         let mut backend = MockBackend { errno: Some(libc::EIO), ..MockBackend::default() };
-        let found = run(&mut fixture.context(on_error), reads(3), &mut backend, Queue::of(1));
+        let found = run(&mut fixture.context(on_error), reads(3), &mut backend, Queue::with_depth(1));
         let others = fixture.memory.control.worker(1).stop_requested();
         let case = format!("{on_error:?} {:?}", fixture.errors);
         assert_eq!((found, others), (ended, stops_others), "{case}");
@@ -232,7 +232,7 @@ fn limits_restart_at_the_end_of_the_ramp() {
     context.ramp = Some(Ramp { ends_at, budget: Some(budget), shares_limit: false, time: None });
     let mut source = FixedOps { ops: std::iter::repeat(reads(1)[0]), ramps_ended: 0 };
     let mut backend = MockBackend::default();
-    let ended = run_queued(&mut context, &mut source, &mut backend, &mut Closed, Queue::of(1)).unwrap();
+    let ended = run_queued(&mut context, &mut source, &mut backend, &mut Closed, Queue::with_depth(1)).unwrap();
     assert_eq!((ended, source.ramps_ended), (Ended::Done, 1));
     assert_eq!(context.budget.ops, 0);
     assert!(fixture.memory.control.measured_at(0).is_some_and(|at| at >= ends_at));

@@ -193,7 +193,7 @@ fn two_streams_on_one_file_do_not_move_each_other() {
 }
 
 #[test]
-fn flushes_come_behind_every_so_many_writes_and_count_in_no_limit() {
+fn flushes_come_after_every_nth_write_and_count_in_no_limit() {
     let place = Place::new();
     for backend in BACKENDS.iter().chain(&["backend = \"psync\"\nrun-as = \"process\""]) {
         for (limit, writes, flushes) in

@@ -127,7 +127,7 @@ fn root_memory_is_never_cold_and_reports_that() {
 }
 
 #[test]
-fn root_a_target_without_direct_io_is_cold_instead_and_the_result_says_so() {
+fn root_a_target_without_direct_io_is_cold_instead_and_the_result_reports_it() {
     // Few file systems lack direct I/O.
     let Some(file_system) =
         Mounted::try_on_loop_in(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")), "minix", 60 << 20)

@@ -89,7 +89,7 @@ fn hostile_recording() -> Made {
 }
 
 impl Made {
-    fn of(path: &Path) -> Made {
+    fn for_path(path: &Path) -> Made {
         match path.to_str() {
             Some("hostile") => hostile_recording(),
             Some("large") => {
@@ -116,7 +116,7 @@ impl Recordings for Calls {
     }
 
     fn survey(&self, replay: &Replay) -> Result<CallSurvey, ReplayError> {
-        let made = Made::of(&replay.path);
+        let made = Made::for_path(&replay.path);
         let mut ops: BTreeMap<OpKind, ReplayedSum> = BTreeMap::new();
         for call in &made.calls {
             let sum = ops.entry(call.act.kind()).or_default();
@@ -149,7 +149,7 @@ impl Recordings for Calls {
     }
 
     fn open_calls(&self, replay: &Replay) -> Result<RecordedCalls, ReplayError> {
-        Ok(Box::new(Made::of(&replay.path).calls.into_iter().map(Ok)))
+        Ok(Box::new(Made::for_path(&replay.path).calls.into_iter().map(Ok)))
     }
 }
 

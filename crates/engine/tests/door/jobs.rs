@@ -200,7 +200,7 @@ fn direct_jobs_bypass_the_cache_or_name_the_file_system() {
 }
 
 #[test]
-fn files_are_removed_if_the_job_says_so() {
+fn files_are_removed_if_the_job_asks_for_it() {
     let place = Place::new();
     let text = jobs(
         "numbered = { path = \"job.{}\", count = 3 }",

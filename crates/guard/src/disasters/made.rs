@@ -48,7 +48,7 @@ fn refused_message(path: &Path) -> String {
         last = refusal.to_string();
         assert!(last.contains(path.to_str().unwrap()) && last.contains("PLUMB_ALLOW="), "{last}");
     }
-    for naming in [Naming::Said, Naming::Generated] {
+    for naming in [Naming::Typed, Naming::Generated] {
         let mut door = strict().door(naming);
         assert!(matches!(door.open(path, Create::IfMissing), Err(Refusal::ExistingFile { .. })), "{naming:?}");
         assert!(matches!(door.remove(path), Err(Refusal::ExistingFile { .. })), "{naming:?}");
@@ -69,7 +69,7 @@ fn the_next_run_writes_to_files_of_the_last_one() {
             assert_ne!(reason, PassReason::Made, "{what}");
         }
         run_once(&path, TRUNCATE, |file| at(file, 0, b"shorter"));
-        for naming in [Naming::Said, Naming::Generated] {
+        for naming in [Naming::Typed, Naming::Generated] {
             let guard = strict();
             guard.door(naming).open(&path, Create::Never).unwrap().file.write_all_at(b"more", 9000).unwrap();
             guard.give_back();
@@ -172,7 +172,7 @@ fn after_anything_that_moves_the_change_time_the_content_decides() {
         change(&path);
         assert_eq!(run_once(&path, OVERWRITE, |_| {}), PassReason::TestData, "{what}");
         assert_eq!(run_once(&path, OVERWRITE, |_| {}), PassReason::TestData, "{what}: registered again");
-        strict().door(Naming::Said).remove(&path).unwrap();
+        strict().door(Naming::Typed).remove(&path).unwrap();
     }
 }
 
@@ -229,7 +229,7 @@ fn a_file_that_two_runs_share_is_known_however_they_end() {
     let made = first.open_file(&path, OVERWRITE).unwrap();
     at(made.file(), 0, &random_bytes(5000));
     // The second guard must see the first one as another live process.
-    let inode = Identity::of(&rustix::fs::fstat(made.file()).unwrap()).inode;
+    let inode = Identity::from_stat(&rustix::fs::fstat(made.file()).unwrap()).inode;
     let other = Holder(Command::new("sleep").arg("60").spawn().unwrap());
     let alive = crate::mark::Mark::taken_by(crate::mark::FileOwner::Plumb, first.run, other.0.id());
     if alive.put(made.file().as_fd(), inode).is_err() {
@@ -439,7 +439,7 @@ fn root_a_file_system_without_attributes_keeps_runs_apart_by_the_register() {
     let mounted = Mounted::new(&["-t", "ramfs", "ramfs"]);
     let path = mounted.path().join("file");
     let guard = strict();
-    for naming in [Naming::Generated, Naming::Said] {
+    for naming in [Naming::Generated, Naming::Typed] {
         let file = guard.door(naming).open(&path, Create::IfMissing).unwrap().file;
         at(&file, 0, &random_bytes(5000));
     }

@@ -129,7 +129,7 @@ impl Loaded {
     /// Reads the lines that were added since the last call.
     fn refresh(&mut self, dir: BorrowedFd<'_>) -> io::Result<()> {
         let (file, stat) = trusted::open_file(dir, REGISTER)?;
-        let (from, length) = (Identity::of(&stat), length_of(&stat));
+        let (from, length) = (Identity::from_stat(&stat), length_of(&stat));
         if self.from != Some(from) || (self.text.len() as u64) > length {
             *self = Loaded { from: Some(from), searches: self.searches, ..Loaded::default() };
         }
@@ -208,7 +208,7 @@ fn tidy(dir: BorrowedFd<'_>, bytes_max: u64) -> io::Result<()> {
 }
 
 fn is_there(path: &Path, identity: Identity) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|meta| Identity::of_metadata(&meta) == identity)
+    fs::symlink_metadata(path).is_ok_and(|meta| Identity::from_metadata(&meta) == identity)
 }
 
 #[cfg(test)]
@@ -220,8 +220,8 @@ mod tests {
     fn record(path: &Path) -> Record {
         let file = File::open(path).unwrap();
         let stat = rustix::fs::fstat(&file).unwrap();
-        let known = Known::Left { owner: FileOwner::Plumb, state: FileState::of(&stat) };
-        Record { key: FileKey::of(file.as_fd(), &stat).unwrap(), known, path: path.to_owned() }
+        let known = Known::Left { owner: FileOwner::Plumb, state: FileState::from_stat(&stat) };
+        Record { key: FileKey::from_file(file.as_fd(), &stat).unwrap(), known, path: path.to_owned() }
     }
 
     fn file(dir: &Path, name: &str) -> PathBuf {
@@ -366,7 +366,8 @@ mod tests {
         let files: Vec<Record> = (0..40).map(|number| record(&file(place.path(), &number.to_string()))).collect();
         // Makes the directory and the file with their modes; its lines are written below, so that they are not tidied.
         made.add(&files[..1]).unwrap();
-        let known = Known::Left { owner: FileOwner::User, state: FileState::of(&rustix::fs::stat("/").unwrap()) };
+        let known =
+            Known::Left { owner: FileOwner::User, state: FileState::from_stat(&rustix::fs::stat("/").unwrap()) };
         let newer: Vec<Record> = files[30..].iter().map(|record| Record { known, ..record.clone() }).collect();
         let lines = |records: &[Record]| records.iter().map(Record::line).collect::<String>();
         // The first file is only at the beginning, without a line feed before it, as after tidying. A killed run left the last line

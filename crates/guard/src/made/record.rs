@@ -58,19 +58,19 @@ pub(crate) struct Record {
 
 impl FileKey {
     /// Returns the key of an open file.
-    pub(crate) fn of(file: BorrowedFd<'_>, stat: &Stat) -> Option<FileKey> {
+    pub(crate) fn from_file(file: BorrowedFd<'_>, stat: &Stat) -> Option<FileKey> {
         let origin = match birth_of(file).ok()? {
             Some((s, ns)) => Origin::Born { s, ns },
             None => Origin::Boot(this_boot()),
         };
-        Some(FileKey { identity: Identity::of(stat), origin })
+        Some(FileKey { identity: Identity::from_stat(stat), origin })
     }
 }
 
 impl FileState {
     // The types of the fields differ between architectures.
     #[allow(clippy::unnecessary_cast)]
-    pub(crate) fn of(stat: &Stat) -> FileState {
+    pub(crate) fn from_stat(stat: &Stat) -> FileState {
         FileState {
             length_bytes: stat.st_size as u64,
             changed_s: stat.st_ctime as i64,
@@ -130,7 +130,7 @@ impl Record {
         let known = match kind {
             "plumb" => left(FileOwner::Plumb)?,
             "owner" => left(FileOwner::User)?,
-            "taken" => Known::Taken(Mark::of_word(first)?),
+            "taken" => Known::Taken(Mark::parse(first)?),
             _ => return None,
         };
         let path = unescape(words.next()?)?;

@@ -167,7 +167,7 @@ impl<'a> OutputFile<'a> {
     }
 
     fn place(&self) -> Result<Place, OutputError> {
-        Place::of(self.path, self.origin).map_err(self.failed())
+        Place::resolve(self.path, self.origin).map_err(self.failed())
     }
 
     fn open(&self, place: Place, flags: OFlags, missing: IfMissing) -> Result<Opened, OutputError> {
@@ -237,7 +237,7 @@ impl<'a> OutputFile<'a> {
         let kind = FileType::from_raw_mode(stat.st_mode);
         match kind {
             FileType::RegularFile if stat.st_size > 0 => SystemDevices::this()
-                .refuse_if_image(self.path, Identity::of(stat))
+                .refuse_if_image(self.path, Identity::from_stat(stat))
                 .map_err(|source| OutputError::InUse { option, source: Box::new(source) }),
             FileType::RegularFile => Ok(()),
             FileType::Directory => Err(self.failed()(Errno::ISDIR)),
@@ -260,7 +260,7 @@ impl<'a> OutputFile<'a> {
 
 /// Returns `true` if two results of stat(2) describe the same file.
 fn is_same(one: &Stat, other: &Stat) -> bool {
-    Identity::of(one) == Identity::of(other)
+    Identity::from_stat(one) == Identity::from_stat(other)
 }
 
 #[cfg(test)]

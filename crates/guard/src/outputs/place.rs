@@ -42,7 +42,7 @@ pub(super) struct Entry {
 
 impl Place {
     /// Resolves a typed path once. For a made-up path, only links to its directory are followed.
-    pub(super) fn of(path: &Path, origin: NameOrigin) -> Result<Place, Errno> {
+    pub(super) fn resolve(path: &Path, origin: NameOrigin) -> Result<Place, Errno> {
         if path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(Errno::ISDIR);
         }

@@ -14,17 +14,17 @@ impl Guard {
     /// # Errors
     /// [`Refusal::Space`]; [`Refusal::Io`].
     pub(crate) fn admit(&self, directory: BorrowedFd<'_>, path: &Path, needed_bytes: u64) -> Result<(), Refusal> {
-        let space = Space::of(directory).map_err(Refusal::io(path, "read how much space is free"))?;
+        let space = Space::read(directory).map_err(Refusal::io(path, "read how much space is free"))?;
         Space::admit(space, path, needed_bytes).or_else(|refusal| self.filled(directory, refusal))
     }
 
     /// Returns `true` if the user allows filling the file system of an open directory.
     pub(crate) fn may_fill(&self, directory: BorrowedFd<'_>) -> bool {
-        matches!(self.permissions.when_full.of(directory), Fill::Allowed)
+        matches!(self.permissions.when_full.resolve(directory), Fill::Allowed)
     }
 
     fn filled(&self, directory: BorrowedFd<'_>, refusal: Refusal) -> Result<(), Refusal> {
-        match (self.permissions.when_full.of(directory), refusal) {
+        match (self.permissions.when_full.resolve(directory), refusal) {
             (Fill::Allowed, _) => Ok(()),
             (Fill::Offered(setting), Refusal::Space { path, full, .. }) => {
                 Err(Refusal::Space { path, full, fill: FillHint::Setting(setting) })
@@ -44,7 +44,7 @@ impl Guard {
     pub fn admit_files(&self, paths: &[PathBuf], needed_bytes: u64) -> Result<(), Refusal> {
         let Some(first) = paths.first() else { return Ok(()) };
         let occupied: u64 = paths.iter().filter_map(|path| Some(occupied_bytes(&rustix::fs::stat(path).ok()?))).sum();
-        let mut door = self.door(Naming::Said);
+        let mut door = self.door(Naming::Typed);
         door.admit(first, needed_bytes.saturating_sub(occupied))
     }
 
@@ -54,7 +54,7 @@ impl Guard {
     /// # Errors
     /// [`Refusal::NeverFilled`].
     pub(crate) fn admit_filling(&self, directory: BorrowedFd<'_>, path: &Path) -> Result<(), Refusal> {
-        match self.permissions.when_full.of(directory) {
+        match self.permissions.when_full.resolve(directory) {
             Fill::Never => Err(Refusal::NeverFilled { path: path.to_owned() }),
             Fill::Allowed | Fill::Offered(_) | Fill::Unspoken => Ok(()),
         }

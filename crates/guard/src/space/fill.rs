@@ -49,7 +49,7 @@ pub(super) enum Fill {
 }
 
 impl WhenFull {
-    pub(super) fn of(&self, file_system: BorrowedFd<'_>) -> Fill {
+    pub(super) fn resolve(&self, file_system: BorrowedFd<'_>) -> Fill {
         let WhenFull::FilledAt(FillPlaces { at, never }) = self else { return Fill::Unspoken };
         let machine = SystemDevices::this();
         let number_of = |path: &Path| {

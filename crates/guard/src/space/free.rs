@@ -45,7 +45,7 @@ pub enum InMemory {
 impl InMemory {
     /// Returns the kind if the file behind `fd` is only in memory. A device node may be in memory,
     /// but its content is not.
-    pub fn of(fd: impl AsFd) -> rustix::io::Result<Option<InMemory>> {
+    pub fn detect(fd: impl AsFd) -> rustix::io::Result<Option<InMemory>> {
         let fd = fd.as_fd();
         if FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::BlockDevice {
             return Ok(None);
@@ -77,18 +77,18 @@ pub struct Space {
 impl Space {
     /// Returns the space of the file system of `fd`. `None` if it has no size of its own (some network and pseudo
     /// file systems), and therefore no floor.
-    pub fn of(fd: impl AsFd) -> rustix::io::Result<Option<Space>> {
+    pub fn read(fd: impl AsFd) -> rustix::io::Result<Option<Space>> {
         let fd = fd.as_fd();
         let stat: StatVfs = rustix::fs::fstatvfs(fd)?;
         let space = Space {
             size_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),
             free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
         };
-        let memory = if InMemory::of(fd)?.is_some() { MachineMemory::now() } else { None };
-        Ok(space.within(memory))
+        let memory = if InMemory::detect(fd)?.is_some() { MachineMemory::now() } else { None };
+        Ok(space.limit_to_memory(memory))
     }
 
-    fn within(self, memory: Option<MachineMemory>) -> Option<Space> {
+    fn limit_to_memory(self, memory: Option<MachineMemory>) -> Option<Space> {
         match (self.size_bytes, memory) {
             (0, None) => None,
             (0, Some(memory)) => Some(Space { size_bytes: memory.total_bytes, free_bytes: memory.available_bytes }),
@@ -141,10 +141,10 @@ mod tests {
     fn memory_limits_file_systems_in_memory() {
         let memory = Some(MachineMemory { total_bytes: 800, available_bytes: 300 });
         let tmpfs = Space { size_bytes: 500, free_bytes: 400 };
-        assert_eq!(tmpfs.within(memory), Some(Space { size_bytes: 500, free_bytes: 300 }));
+        assert_eq!(tmpfs.limit_to_memory(memory), Some(Space { size_bytes: 500, free_bytes: 300 }));
         let ramfs = Space { size_bytes: 0, free_bytes: 0 };
-        assert_eq!(ramfs.within(memory), Some(Space { size_bytes: 800, free_bytes: 300 }));
-        assert_eq!(ramfs.within(None), None);
+        assert_eq!(ramfs.limit_to_memory(memory), Some(Space { size_bytes: 800, free_bytes: 300 }));
+        assert_eq!(ramfs.limit_to_memory(None), None);
     }
 
     #[test]

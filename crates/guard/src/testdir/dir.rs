@@ -199,7 +199,7 @@ impl AsFd for TestDir {
 pub(super) fn mark(base: &OwnedFd, id: &str, label: &str) -> io::Result<(OwnedFd, Identity, File)> {
     let name = format!("{PREFIX}{id}");
     let dir = open_entry(base.as_fd(), OsStr::new(&name), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
-    let identity = Identity::of(&rustix::fs::fstat(&dir)?);
+    let identity = Identity::from_stat(&rustix::fs::fstat(&dir)?);
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
     let marker = open_entry(dir.as_fd(), OsStr::new(MARKER), flags, Mode::RUSR | Mode::WUSR)?;
     let mut marker = File::from(marker);

@@ -261,7 +261,8 @@ fn try_clean(path: &Path) -> rustix::io::Result<Fate> {
         Err(_) if Marker::is_unwritten(&file) => return remove_unwritten(&base, name, &dir, &file, path),
         Err(error) => return Ok(Fate::NotOurs(format!("{error}; remove it by hand if it is not needed"))),
     };
-    let is_itself = marker.inode == Identity::of(&stat).inode && name == OsStr::new(&format!("{PREFIX}{}", marker.id));
+    let is_itself =
+        marker.inode == Identity::from_stat(&stat).inode && name == OsStr::new(&format!("{PREFIX}{}", marker.id));
     if !is_itself {
         let reason = "it is a copy of a test directory, or was renamed; remove it by hand if it is not needed";
         return Ok(Fate::NotOurs(reason.to_owned()));

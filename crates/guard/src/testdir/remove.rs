@@ -91,7 +91,9 @@ pub(super) fn whole(
 /// Returns `true` if a name refers to the open directory.
 fn is_same(base: BorrowedFd<'_>, name: &OsStr, dir: BorrowedFd<'_>) -> bool {
     let named = rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW);
-    named.is_ok_and(|named| rustix::fs::fstat(dir).is_ok_and(|open| Identity::of(&named) == Identity::of(&open)))
+    named.is_ok_and(|named| {
+        rustix::fs::fstat(dir).is_ok_and(|open| Identity::from_stat(&named) == Identity::from_stat(&open))
+    })
 }
 
 /// Empties the directory `dir` but keeps it. The caller has checked that its contents may be

@@ -29,7 +29,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let mut runs = Vec::new();
     let lines = match published_lines(input.text()) {
         Ok(lines) => lines,
-        Err(_) if !tables(input.text()).is_empty() => return of_tables(input.text()),
+        Err(_) if !tables(input.text()).is_empty() => return read_tables(input.text()),
         Err(error) => return Err(error),
     };
     for line in lines {
@@ -47,7 +47,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     Ok(runs)
 }
 
-fn of_tables(text: &str) -> Result<Vec<Run>, Unread> {
+fn read_tables(text: &str) -> Result<Vec<Run>, Unread> {
     let mut runs = Vec::new();
     for table in tables(text) {
         for line in published_lines(&table.csv())? {

@@ -174,7 +174,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
             continue;
         }
         after_records = false;
-        runs.push(of(&report, command.take()));
+        runs.push(build_run(&report, command.take()));
     }
     Ok(runs)
 }
@@ -187,7 +187,7 @@ fn typed(line: &str) -> Option<String> {
     (at <= 4 && words[at..].iter().any(is_operand)).then(|| words[at..].join(" "))
 }
 
-fn of(report: &Report, command: Option<String>) -> Run {
+fn build_run(report: &Report, command: Option<String>) -> Run {
     let mut run = Run::new(report.form);
     let rate = (report.seconds > 0.0).then(|| report.bytes / report.seconds);
     let mut kinds: Vec<OpKind> = Vec::new();

@@ -63,8 +63,8 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let is_csv = !is_text && (!input.is_json() || input.has_line(CSV_BEGINNING));
     let lines = match (is_text, is_csv) {
         (true, _) => elbencho_text::lines(input.text()),
-        (_, true) => of_csv(input.text())?,
-        _ => of_json(input)?,
+        (_, true) => read_csv(input.text())?,
+        _ => read_json(input)?,
     };
     let mut runs: Vec<Run> = Vec::new();
     let mut known: BTreeSet<String> = BTreeSet::new();
@@ -103,7 +103,7 @@ fn time_of(text: &str) -> Option<jiff::Timestamp> {
     text.parse().ok()
 }
 
-fn of_csv(text: &str) -> Result<Vec<Line>, Unread> {
+fn read_csv(text: &str) -> Result<Vec<Line>, Unread> {
     let mut columns: Vec<String> = Vec::new();
     let mut found = Vec::new();
     for (number, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
@@ -185,7 +185,7 @@ fn line_of_csv(of: &BTreeMap<&str, &str>) -> Line {
     }
 }
 
-fn of_json(input: &Input<'_>) -> Result<Vec<Line>, Unread> {
+fn read_json(input: &Input<'_>) -> Result<Vec<Line>, Unread> {
     let values = input.json_values()?;
     let found: Vec<Line> = values.iter().filter(|value| value.get("phase_type").is_some()).map(line_of_json).collect();
     match found.is_empty() {

@@ -30,21 +30,21 @@ pub(super) fn recognises(input: &Input<'_>) -> bool {
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     if input.has("\"fio version\"") || (input.is_json() && input.has("\"jobs\"")) {
-        return Ok(vec![of_json(input.json()?)?]);
+        return Ok(vec![read_json(input.json()?)?]);
     }
     if terse_lines(input.text()).next().is_some() {
-        return Ok(vec![of_terse(input.text())?]);
+        return Ok(vec![read_terse(input.text())?]);
     }
     if fio_text::recognises(input) {
         return fio_text::read(input.text());
     }
     if looks_like_log(input.text()) {
-        return of_log(input);
+        return read_log(input);
     }
     Err(input.nothing("fio's JSON, terse and normal output, and the files of its write_*_log options"))
 }
 
-pub(super) fn of_json(value: &Value) -> Result<Run, Unread> {
+pub(super) fn read_json(value: &Value) -> Result<Run, Unread> {
     let mut run = Run::new("json");
     run.version = text_at(value, &["fio version"]).unwrap_or_default();
     run.version = run.version.trim_start_matches("fio-").to_owned();
@@ -61,7 +61,7 @@ pub(super) fn of_json(value: &Value) -> Result<Run, Unread> {
             Some(host) => format!("{host}: {name}"),
             None => name,
         };
-        of_job(&mut run, &name, job);
+        read_job(&mut run, &name, job);
     }
     if jobs.is_empty() && clients.is_empty() {
         return Err(unread(
@@ -88,7 +88,7 @@ fn options(run: &mut Run, prefix: &str, options: Option<&Value>) {
     }
 }
 
-fn of_job(run: &mut Run, name: &str, job: &Value) {
+fn read_job(run: &mut Run, name: &str, job: &Value) {
     options(run, &format!("{name}: "), job.get("job options"));
     if let Some(error) = number_at(job, &["error"]).filter(|error| *error != 0.0) {
         run.error = Some(format!("job {name} ended with error {error}"));
@@ -96,7 +96,7 @@ fn of_job(run: &mut Run, name: &str, job: &Value) {
     let mut uses_clat = false;
     let mixed = job.get("mixed");
     let phase = run.phase(name);
-    let mut wall_ms = mixed.map_or(0.0, |mixed| of_mixed(phase, mixed));
+    let mut wall_ms = mixed.map_or(0.0, |mixed| read_mixed(phase, mixed));
     for kind in DIRECTIONS {
         let Some(one) = job.get(kind.name()) else { continue };
         let number = |key: &str| number_at(one, &[key]);
@@ -140,7 +140,7 @@ pub(super) const MIXED_NOTE: &str =
     "the job has unified_rw_reporting: `all` covers reads, writes and trims together, which have no metric in common";
 
 /// Reads the sums of all directions that `unified_rw_reporting` prints. Returns the run time, ms.
-fn of_mixed(phase: &mut PhaseRead, mixed: &Value) -> f64 {
+fn read_mixed(phase: &mut PhaseRead, mixed: &Value) -> f64 {
     let number = |key: &str| number_at(mixed, &[key]);
     phase.more("all bandwidth", number("bw_bytes").or_else(|| Some(number("bw")? * KIB)), "B/s");
     phase.more("all rate", number("iops"), "ops/s");
@@ -183,7 +183,7 @@ fn latency_values(one: &Value) -> (bool, Vec<(Stat, Option<f64>)>) {
     for &stat in Stat::ALL {
         let Some(quantile) = stat.quantile() else { continue };
         let of_table = value.get("percentile").and_then(|table| percentile(table, quantile * 100.0));
-        let found = of_table.or_else(|| value.get("bins").and_then(|bins| of_bins(bins, quantile)));
+        let found = of_table.or_else(|| value.get("bins").and_then(|bins| read_bins(bins, quantile)));
         values.push((stat, found.map(|number| number * factor)));
     }
     (is_clat, values)
@@ -196,7 +196,7 @@ fn percentile(table: &Value, percent: f64) -> Option<f64> {
 }
 
 /// Returns a quantile of JSON+'s bins; each key is the value that stands for its bin.
-fn of_bins(bins: &Value, quantile: f64) -> Option<f64> {
+fn read_bins(bins: &Value, quantile: f64) -> Option<f64> {
     let entries = bins.as_object()?.iter();
     let mut all: Vec<(f64, f64)> = entries
         .filter_map(|(key, count)| Some((key.parse().ok()?, count.as_f64().filter(|count| *count > 0.0)?)))
@@ -222,7 +222,7 @@ fn terse_lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
 }
 
 /// Reads terse output. A direction has 41 fields, and 47 from version 5. Version 2 lacks fio's own version; 4 and 5 have trims.
-fn of_terse(text: &str) -> Result<Run, Unread> {
+fn read_terse(text: &str) -> Result<Run, Unread> {
     let mut run = Run::default();
     for (line, fields) in terse_lines(text) {
         let form: u32 = fields[0].parse().unwrap_or_default();
@@ -308,7 +308,7 @@ fn log_line(line: &str) -> Option<[f64; 3]> {
     Some([fields[0].parse().ok()?, fields[1].parse().ok()?, fields[2].parse().ok()?])
 }
 
-fn of_log(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
+fn read_log(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let Some(&(part, unit, factor, is_rate)) = log_kind(input.name) else {
         let help = "name it as fio does, such as x_bw.1.log, x_iops.1.log, x_clat.1.log";
         return Err(unread("", "an fio log has no header, so only its file name shows its kind", help));

@@ -30,13 +30,13 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     if is_json(input) {
         // With -v or a deadline, IOR writes other text into its JSON.
         let help = "IOR's own JSON is broken with -v and -D; pass its text instead";
-        return of_json(input.json().map_err(|unread| Unread { help: help.to_owned(), ..unread })?);
+        return read_json(input.json().map_err(|unread| Unread { help: help.to_owned(), ..unread })?);
     }
     let text = input.text();
     if is_csv(text) {
-        return of_csv(text);
+        return read_csv(text);
     }
-    of_text(text)
+    read_text(text)
 }
 
 /// One access of an iteration: values by column name.
@@ -81,7 +81,7 @@ fn put(run: &mut Run, kind: OpKind, number: &dyn Fn(&[&str]) -> Option<f64>) {
     }
 }
 
-fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
+fn read_text(text: &str) -> Result<Vec<Run>, Unread> {
     let mut runs: Vec<Run> = Vec::new();
     let mut test = Run::new("text");
     let mut columns: Vec<&str> = Vec::new();
@@ -143,7 +143,7 @@ fn setting(test: &mut Run, line: &str) {
     }
 }
 
-fn of_csv(text: &str) -> Result<Vec<Run>, Unread> {
+fn read_csv(text: &str) -> Result<Vec<Run>, Unread> {
     let mut runs: Vec<Run> = Vec::new();
     let mut columns: Vec<String> = Vec::new();
     let mut iteration = String::new();
@@ -178,7 +178,7 @@ fn of_csv(text: &str) -> Result<Vec<Run>, Unread> {
     Ok(runs)
 }
 
-fn of_json(value: &Value) -> Result<Vec<Run>, Unread> {
+fn read_json(value: &Value) -> Result<Vec<Run>, Unread> {
     let mut runs: Vec<Run> = Vec::new();
     for test in list_at(value, &["tests"]) {
         let mut of_test = Run::new("JSON");

@@ -15,15 +15,15 @@ use std::collections::BTreeSet;
 const KIB: f64 = 1024.0;
 
 pub(super) fn recognises(input: &Input<'_>) -> bool {
-    let of_text = || input.has_line("Linux ") && input.head().lines().any(|line| heads_devices(&plain(line)));
+    let is_text = || input.has_line("Linux ") && input.head().lines().any(|line| heads_devices(&plain(line)));
     let of_processors = || input.has_line("Linux ") && input.has_line("avg-cpu:");
     input.is_json() && input.has("\"sysstat\"") && (input.has("\"disk\"") || input.has("\"avg-cpu\""))
-        || of_text()
+        || is_text()
         || of_processors()
 }
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
-    let mut runs = if input.is_json() { of_json(input.json()?) } else { of_text(input.text()) };
+    let mut runs = if input.is_json() { read_json(input.json()?) } else { read_text(input.text()) };
     runs.retain(|run| run.size() > 0);
     for run in &mut runs {
         run.note("iostat's first report is of the time since the machine started, unless `-y` was given");
@@ -72,7 +72,7 @@ impl Report {
     }
 }
 
-fn of_text(text: &str) -> Vec<Run> {
+fn read_text(text: &str) -> Vec<Run> {
     let (mut runs, mut run) = (Vec::new(), Run::new("text"));
     let (mut below, mut report) = (Below::Nothing, Report::default());
     for line in text.lines().map(plain) {
@@ -170,11 +170,11 @@ fn put(phase: &mut PhaseRead, column: &str, value: Option<f64>) {
     }
 }
 
-fn of_json(value: &Value) -> Vec<Run> {
-    list_at(value, &["sysstat", "hosts"]).iter().map(of_host).collect()
+fn read_json(value: &Value) -> Vec<Run> {
+    list_at(value, &["sysstat", "hosts"]).iter().map(read_host).collect()
 }
 
-fn of_host(host: &Value) -> Run {
+fn read_host(host: &Value) -> Run {
     let mut run = Run::new("JSON");
     run.host = text_at(host, &["nodename"]);
     run.set("kernel", text_at(host, &["release"]));

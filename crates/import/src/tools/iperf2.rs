@@ -20,9 +20,9 @@ pub(super) fn recognises(input: &Input<'_>) -> bool {
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     let text = input.text();
     if text.lines().any(|line| csv_line(line).is_some()) {
-        return Ok(of_csv(text));
+        return Ok(read_csv(text));
     }
-    of_text(text)
+    read_text(text)
 }
 
 /// Numbers of an interval.
@@ -54,7 +54,7 @@ fn csv_line(line: &str) -> Option<(String, Interval, f64)> {
     Some((format!("{} {}", fields[4], fields[5]), interval, from))
 }
 
-fn of_csv(text: &str) -> Vec<Run> {
+fn read_csv(text: &str) -> Vec<Run> {
     let mut last: BTreeMap<String, Interval> = BTreeMap::new();
     for (id, interval, from) in text.lines().filter_map(csv_line) {
         let known = last.get(&id).map_or(0.0, |known| known.seconds);
@@ -77,7 +77,7 @@ fn of_csv(text: &str) -> Vec<Run> {
     vec![run]
 }
 
-fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
+fn read_text(text: &str) -> Result<Vec<Run>, Unread> {
     let mut run = Run::new("text");
     run.is_network = true;
     let mut kind = OpKind::Write;

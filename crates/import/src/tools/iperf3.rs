@@ -33,7 +33,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         true => streams(values),
         false => values,
     };
-    whole.iter().map(|value| of(value, if is_stream { "JSON stream" } else { "JSON" })).collect()
+    whole.iter().map(|value| read_run(value, if is_stream { "JSON stream" } else { "JSON" })).collect()
 }
 
 /// Collects the events of each test of a stream, in the form of `-J`.
@@ -54,7 +54,7 @@ fn streams(events: Vec<Value>) -> Vec<Value> {
     found.into_iter().map(Value::Object).collect()
 }
 
-fn of(value: &Value, form: &str) -> Result<Run, Unread> {
+fn read_run(value: &Value, form: &str) -> Result<Run, Unread> {
     if let Some(error) =
         text_at(value, &["error"]).filter(|_| number_at(value, &["end", "sum_sent", "seconds"]).is_none())
     {

@@ -17,7 +17,7 @@ pub(super) fn recognises(input: &Input<'_>) -> bool {
 
 pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     if input.has_line("JobName: ") {
-        return of_text(input.text());
+        return read_text(input.text());
     }
     let value = input.json()?;
     let tests: Vec<&Value> = value.as_array().map_or_else(|| vec![value], |list| list.iter().collect());
@@ -25,7 +25,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     for test in tests {
         let raw = at(test, &["raw"]).or_else(|| at(test, &["Raw"])).unwrap_or(test);
         let Some(result) = at(raw, &["result"]).or_else(|| at(raw, &["Result"])) else { continue };
-        let mut run = fio::of_json(result)?;
+        let mut run = fio::read_json(result)?;
         run.form = "JSON".to_owned();
         run.version = format!("fio {}", run.version);
         let class = at(raw, &["storageClass"]).or_else(|| at(test, &["storageClass"]));
@@ -42,7 +42,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
     }
 }
 
-fn of_text(text: &str) -> Result<Vec<Run>, Unread> {
+fn read_text(text: &str) -> Result<Vec<Run>, Unread> {
     let mut run = Run::new("text");
     let mut name = String::new();
     let mut kind = None;

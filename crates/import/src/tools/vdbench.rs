@@ -60,7 +60,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
         } else if !columns.is_empty() && words.len() == columns.len() {
             let of: BTreeMap<&str, &str> = BTreeMap::from_iter(columns.iter().copied().zip(words));
             if of.get("Interval").is_some_and(|interval| interval.starts_with("avg")) {
-                of_flat(&mut run, &of);
+                read_flat(&mut run, &of);
             }
         } else if let Some(at) = words.iter().position(|word| word.starts_with("avg_")).filter(|at| *at <= 1) {
             if !pairs.is_empty() {
@@ -94,7 +94,7 @@ pub(super) fn read(input: &Input<'_>) -> Result<Vec<Run>, Unread> {
 }
 
 /// Adds the means in a line of a flat file, by column name.
-fn of_flat(run: &mut Run, of: &BTreeMap<&str, &str>) {
+fn read_flat(run: &mut Run, of: &BTreeMap<&str, &str>) {
     let number = |name: &str| of.get(name).and_then(|text| decimal(text));
     let name = of.get("Run").copied().unwrap_or_default();
     if of.contains_key("Mkdir_rate") {

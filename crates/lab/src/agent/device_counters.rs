@@ -52,7 +52,7 @@ impl DeviceCounters {
         if cfg!(not(target_os = "linux")) {
             return Ok(DeviceCounters::default());
         }
-        let devices = BlockWatch::new().look()?.devices;
+        let devices = BlockWatch::new().read()?.devices;
         let whole =
             devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole) && !is_root(&device.name));
         Ok(DeviceCounters(BTreeMap::from_iter(whole.map(|device| (device.name, counts(&device.stat))))))
@@ -78,11 +78,11 @@ pub struct DeviceReadings(PathBuf);
 
 impl DeviceReadings {
     /// Returns the readings to take if an agent asked this process for them.
-    pub fn asked() -> Option<DeviceReadings> {
+    pub fn from_env() -> Option<DeviceReadings> {
         std::env::var_os(LOOKS_VARIABLE).filter(|dir| !dir.is_empty()).map(|dir| DeviceReadings(PathBuf::from(dir)))
     }
 
-    pub(super) fn of(directory: &Path) -> DeviceReadings {
+    pub(super) fn new(directory: &Path) -> DeviceReadings {
         DeviceReadings(directory.to_owned())
     }
 
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn counters_of_a_run_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
-        let looks = DeviceReadings::of(dir.path());
+        let looks = DeviceReadings::new(dir.path());
         assert_eq!((looks.taken_before(), looks.taken_after()), (None, None));
         let look = |written_bytes| {
             DeviceCounters(

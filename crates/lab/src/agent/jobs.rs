@@ -80,7 +80,7 @@ impl RunSurroundings<'_> {
         let mut child = command
             .spawn()
             .map_err(|error| failed(format!("cannot start {}: {error}", self.settings.program.display())))?;
-        let mut group = ProcessGroup::of(&child);
+        let mut group = ProcessGroup::from_child(&child);
         if let Err(error) = (self.confine)(child.id()) {
             group.end(&mut child);
             return Err(error);
@@ -120,7 +120,7 @@ impl RunSurroundings<'_> {
             HostWork::Native { .. } | HostWork::Dialect { .. } => None,
         };
         // The run knows best when its work began and ended.
-        let looks = DeviceReadings::of(files.dir.path());
+        let looks = DeviceReadings::new(files.dir.path());
         let looks = (looks.taken_before().or(before), looks.taken_after().or(after));
         let devices = match looks {
             (Some(before), Some(after)) => after.since(&before, &DeviceRoles::new(self.made, self.disks)),
@@ -318,7 +318,7 @@ fn feed(child: &mut Child, text: String) {
 struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
-    fn of(child: &Child) -> ProcessGroup {
+    fn from_child(child: &Child) -> ProcessGroup {
         ProcessGroup(i32::try_from(child.id()).ok().and_then(Pid::from_raw))
     }
 

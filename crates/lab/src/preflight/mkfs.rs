@@ -86,7 +86,7 @@ fn files(sizes: &[Option<u64>], written: bool) -> Option<(DirectoryClaim, Vec<Pa
 }
 
 fn refusal_of_command(command: &Command, files: &[PathBuf]) -> Option<String> {
-    match command.clone().within(LIMIT).run(&mut NoWitness, None) {
+    match command.clone().with_timeout(LIMIT).run(&mut NoWitness, None) {
         Ok(_) | Err(CommandError::Interrupted { .. } | CommandError::TooLong { .. } | CommandError::Start { .. }) => {
             None
         }

@@ -24,7 +24,7 @@ pub(super) fn build(step: &Age, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     let dir = site.own_dir("directory", &parent)?;
     let handle = File::open(&dir).map_err(Cause::io("open the directory"))?;
     if !site.is_on_own(&dir) {
-        let space = Space::of(&handle).map_err(Cause::io("see how much space is free"))?;
+        let space = Space::read(&handle).map_err(Cause::io("see how much space is free"))?;
         Space::admit(space, &dir, step.files.0.saturating_mul(largest))?;
     }
     for number in 0..DIRECTORIES {

@@ -17,5 +17,5 @@ pub(super) fn build(step: &Cmd, site: &mut Site<'_>) -> Result<MadePaths, Cause>
 }
 
 fn command(step: &Cmd, timeout: Duration) -> Command {
-    Command::new("sh", ["-c", &step.run]).within(timeout)
+    Command::new("sh", ["-c", &step.run]).with_timeout(timeout)
 }

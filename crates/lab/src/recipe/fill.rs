@@ -22,7 +22,7 @@ pub(super) fn build(step: &Fill, site: &mut Site<'_>) -> Result<MadePaths, Cause
     if !site.is_on_own(&dir) {
         // Others use it too: leave them some space.
         let file = File::open(&dir).map_err(Cause::io("open the directory"))?;
-        Space::admit(Space::of(&file).map_err(Cause::io("see how much space is free"))?, &dir, missing)?;
+        Space::admit(Space::read(&file).map_err(Cause::io("see how much space is free"))?, &dir, missing)?;
     }
     site.say(&format!("filling {} to {percent} %: {} to write", parent.display(), Bytes(missing)));
     let seed = step.seed.map_or(0, |seed| seed.0);

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn ufs_and_zfs_are_made_as_their_manuals_say() {
+    fn ufs_and_zfs_are_made_as_documented() {
         let text = r#"{"device": "@m", "options": ["-U"], "mount": "/raid", "mount-options": ["noatime"]}"#;
         let step: Newfs = plumb_document::json::from_str(text).unwrap();
         let device = Path::new("/dev/mirror/m");

@@ -26,7 +26,7 @@ pub(super) fn build(step: &Loop, site: &mut Site<'_>) -> Result<MadePaths, Cause
     let dir = site.own_dir("directory", &parent)?;
     if step.fill == LoopFill::Filled {
         let file = File::open(&dir).map_err(Cause::io("open the directory of the images"))?;
-        let space = Space::of(&file).map_err(Cause::io("see how much space is free"))?;
+        let space = Space::read(&file).map_err(Cause::io("see how much space is free"))?;
         Space::admit(space, &dir, step.size.0.saturating_mul(count))?;
     }
     let mut devices = vec![];
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_attached_as_the_step_says() {
+    fn an_image_is_attached_with_the_options_of_its_step() {
         let line = |more| command(&step(more), Path::new("/d/x.img")).to_string();
         assert_eq!(line(""), "losetup --find --show /d/x.img");
         assert_eq!(

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn volumes_are_made_as_the_step_says() {
+    fn volumes_are_made_with_the_options_of_their_step() {
         let both = "/dev/loop0 /dev/loop1";
         let linear = lines(r#"{"name": "v", "devices": "@d"}"#);
         assert_eq!(linear[0], format!("lvm pvcreate --yes {both}"));

@@ -25,7 +25,7 @@ const VERSION_OPTIONS: &[(&str, &str)] = &[
 /// Returns the command that prints a program's version; `None` if the version does not matter.
 pub(crate) fn command(program: &str) -> Option<Command> {
     let (program, word) = VERSION_OPTIONS.iter().find(|(known, _)| *known == program)?;
-    Some(Command::new(program, [*word]).within(LIMIT))
+    Some(Command::new(program, [*word]).with_timeout(LIMIT))
 }
 
 /// Returns the version from a program's two streams: the first line of the output, or else of the errors.

@@ -52,7 +52,7 @@ impl Vm {
     pub fn boot(spec: &VmSpec, surroundings: &Surroundings) -> Result<Vm, HostError> {
         let arch = std::env::consts::ARCH;
         let qemu = qemu_of(arch)?;
-        let accel = Chosen::of(spec.accel, qemu::kvm()).map_err(failed)?;
+        let accel = Chosen::resolve(spec.accel, qemu::kvm()).map_err(failed)?;
         let memory_bytes = memory_bytes(spec)?;
         let sizes = sizes_of(spec)?;
         let kernel = kernel::choose(spec).map_err(failed)?.kernel;

@@ -34,7 +34,7 @@ impl Chosen {
     ///
     /// # Errors
     /// Returns an error if KVM is requested by name and is not available.
-    pub(super) fn of(accel: Accel, kvm: Result<(), NoKvm>) -> Result<Chosen, VmError> {
+    pub(super) fn resolve(accel: Accel, kvm: Result<(), NoKvm>) -> Result<Chosen, VmError> {
         match (accel, kvm) {
             (Accel::Tcg, _) | (Accel::Auto, Err(_)) => Ok(Chosen::Tcg),
             (_, Ok(())) => Ok(Chosen::Kvm),
@@ -216,10 +216,10 @@ mod tests {
     #[test]
     fn accelerator_is_chosen() {
         let no = || Err(NoKvm::NoExtensions);
-        assert_eq!(Chosen::of(Accel::Auto, no()).unwrap(), Chosen::Tcg);
-        assert_eq!(Chosen::of(Accel::Auto, Ok(())).unwrap(), Chosen::Kvm);
-        assert_eq!(Chosen::of(Accel::Tcg, Ok(())).unwrap(), Chosen::Tcg);
-        let message = Chosen::of(Accel::Kvm, no()).unwrap_err().to_string();
+        assert_eq!(Chosen::resolve(Accel::Auto, no()).unwrap(), Chosen::Tcg);
+        assert_eq!(Chosen::resolve(Accel::Auto, Ok(())).unwrap(), Chosen::Kvm);
+        assert_eq!(Chosen::resolve(Accel::Tcg, Ok(())).unwrap(), Chosen::Tcg);
+        let message = Chosen::resolve(Accel::Kvm, no()).unwrap_err().to_string();
         assert!(message.contains("neither vmx nor svm") && message.contains("run without it"), "{message}");
         assert!(has_virtualisation("flags\t\t: fpu vmx\n") && has_virtualisation("flags : svm"));
         assert!(!has_virtualisation("flags : fpu hypervisor\nmodel name : vmx"));

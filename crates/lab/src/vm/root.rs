@@ -86,7 +86,7 @@ pub(super) fn provide(root: &Path, cache: &Path) -> Result<RootDisk, VmError> {
     if let Some(image) = check(root)? {
         return Ok(image);
     }
-    let tree = RootTree::of(root)?;
+    let tree = RootTree::read(root)?;
     let path = cache.join(format!("root-{}{ROOT_END}", &tree.identity.to_hex()[..16]));
     if !path.is_file() {
         pack(root, &tree, &path, cache)?;
@@ -103,7 +103,7 @@ struct RootTree {
 
 impl RootTree {
     /// Hashes names, kinds, owners, sizes and change times, but not the content: a root has 200 MB.
-    fn of(root: &Path) -> Result<RootTree, VmError> {
+    fn read(root: &Path) -> Result<RootTree, VmError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| VmError::RootPart { path, source }

@@ -33,7 +33,7 @@ pub fn outlook(spec: &VmSpec, surroundings: &Surroundings, of: impl FnOnce(u64) 
     let mut object = |kind, text: String| objections.push(Objection::new(kind, text));
     let wrong = ObjectionKind::Wrong;
     qemu_of(std::env::consts::ARCH).map_err(|error| object(wrong, error.to_string())).ok();
-    let accel = Chosen::of(spec.accel, qemu::kvm()).map_err(|error| object(wrong, error.to_string())).ok();
+    let accel = Chosen::resolve(spec.accel, qemu::kvm()).map_err(|error| object(wrong, error.to_string())).ok();
     let ram_bytes = memory_bytes(spec).map_err(|error| object(wrong, error.to_string())).unwrap_or(MEMORY_BYTES);
     let disks = sizes_of(spec).map_err(|error| object(wrong, error.to_string())).unwrap_or_default();
     let far = spec.root.as_ref().and(surroundings.far_program.as_ref());

@@ -49,7 +49,7 @@ struct Part {
 }
 
 impl Part {
-    fn of(tally: &plumb_capacity::Tally, took: Duration) -> Part {
+    fn from_tally(tally: &plumb_capacity::Tally, took: Duration) -> Part {
         Part {
             asked_bytes: tally.asked_bytes(),
             right_bytes: tally.right_bytes,
@@ -190,8 +190,8 @@ fn report<'a>(
         direct,
         verdict,
         holds_bytes,
-        probe: Part::of(&probe.tally, probe.took),
-        whole: whole.map(|pass| Part::of(&pass.tally, pass.writing + pass.reading)),
+        probe: Part::from_tally(&probe.tally, probe.took),
+        whole: whole.map(|pass| Part::from_tally(&pass.tally, pass.writing + pass.reading)),
     }
 }
 

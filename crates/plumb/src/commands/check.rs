@@ -18,7 +18,7 @@ pub(crate) fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
         )));
     }
     let outcome =
-        plumb_study::check::look(path, &write_guard(session::permissions(common)?)).map_err(Stopped::usage)?;
+        plumb_study::check::inspect(path, &write_guard(session::permissions(common)?)).map_err(Stopped::usage)?;
     if common.json {
         session::print_json(&outcome)?;
     } else {
@@ -46,5 +46,5 @@ pub(crate) fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
         page.push_str(&run::findings(&findings, &style));
         output::print(&page);
     }
-    Ok(if RunVerdict::of(&outcome.checks) == RunVerdict::Reject { End::Rejected } else { End::Done })
+    Ok(if RunVerdict::from_findings(&outcome.checks) == RunVerdict::Reject { End::Rejected } else { End::Done })
 }

@@ -1,7 +1,7 @@
 //! `plumb compare`: which of two places is faster.
 
 use crate::args::{CompareArguments, LoadArguments};
-use crate::asked;
+use crate::command_context;
 use plumb_bench::Place;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
@@ -20,7 +20,7 @@ use plumb_stats::stop::StopRule;
 use plumb_stats::verdict::PLOTS_MIN;
 use plumb_study::compare::stored::{StoredError, StoredRequest, compare_stored};
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
-use plumb_trust::{Asked, Factor, Running};
+use plumb_trust::{CommandContext, Factor, Running};
 use plumb_workload::{Bytes, Nanos};
 use plumb_workload_text::named::{self, NamedWorkload, Scale};
 use std::path::Path;
@@ -75,9 +75,9 @@ pub(crate) fn run(arguments: &CompareArguments, common: &Common) -> Result<End, 
     let mut live_output = LiveOutput::open(&arguments.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
     bench.series.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
-    bench.asked = Asked {
+    bench.command_context = CommandContext {
         settle_ns: arguments.settle.map(|time| time.0),
-        ..asked_of(Running::Compare, arguments.load, &request)
+        ..build_context(Running::Compare, arguments.load, &request)
     };
     let outcome = live_output.watch(|watcher| compare(&mut bench, &request, watcher));
     live_output.clear();
@@ -98,16 +98,16 @@ pub(crate) fn run(arguments: &CompareArguments, common: &Common) -> Result<End, 
 }
 
 /// Returns the options of a comparison, a gate or a noise floor, for the advice of its findings.
-pub(super) fn asked_of(running: Running, load: LoadArguments, request: &CompareRequest<'_>) -> Asked {
+pub(super) fn build_context(running: Running, load: LoadArguments, request: &CompareRequest<'_>) -> CommandContext {
     let plots = request.plots_of_a_side() as u32;
     let blocks = (request.rule.blocks_min + request.rule.step).max(2 * plots);
-    Asked {
+    CommandContext {
         time_ns: Some(request.scale.time_ns),
         budget_ns: u64::try_from(request.budget.as_nanos()).ok(),
         file_bytes: Some(request.scale.file_bytes),
         runs: Some(2 * blocks * request.workloads.len() as u32),
-        timed_phases: asked::most_timed_phases(&request.workloads, &request.scale),
-        ..asked::of(running, load)
+        timed_phases: command_context::most_timed_phases(&request.workloads, &request.scale),
+        ..command_context::for_command(running, load)
     }
 }
 
@@ -232,7 +232,7 @@ pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Data
     let mut budget = SpaceBudget::UNLIMITED;
     for place in places(sides) {
         if let Place::Directory(path) = place {
-            budget = budget.and(SpaceBudget::under(path, FileSize::of(wanted))?);
+            budget = budget.and(SpaceBudget::under(path, FileSize::from_option(wanted))?);
         }
     }
     Ok(budget.one_at_a_time(wanted.unwrap_or(FILE_BYTES)))

@@ -2,7 +2,7 @@
 
 use super::run::{conditions, set_time};
 use crate::args::FitForArguments;
-use crate::asked;
+use crate::command_context;
 use plumb_bench::place::capacity_bytes;
 use plumb_bench::{Bench, Place, Policies, RunRequest};
 use plumb_cli::common::Common;
@@ -19,7 +19,7 @@ use plumb_result::assertion::Assertion;
 use plumb_result::{FitAnswer, RunResult};
 use plumb_store::TagChange;
 use plumb_study::fit_for::{FitCondition, FitRuns, judge, measure};
-use plumb_trust::{Asked, Running};
+use plumb_trust::{CommandContext, Running};
 use plumb_workload::named::Use;
 use plumb_workload::{Bytes, Content, Size, Target, Workload};
 use plumb_workload_text::named::{self, RunPlace, Scale, USES, load_of, on_device, use_named};
@@ -77,11 +77,11 @@ pub(crate) fn run(arguments: &FitForArguments, common: &Common) -> Result<End, S
     if judged_by.is_empty() {
         session::announce(&no_limit_warning(wanted));
     }
-    bench.asked = Asked {
-        time_ns: asked::time_ns(&workload),
+    bench.command_context = CommandContext {
+        time_ns: command_context::time_ns(&workload),
         runs: Some(arguments.runs),
-        timed_phases: asked::timed_phases(&workload),
-        ..asked::of(Running::FitFor, arguments.load)
+        timed_phases: command_context::timed_phases(&workload),
+        ..command_context::for_command(Running::FitFor, arguments.load)
     };
     if !common.json {
         session::announce(&announcement(&workload, &location, arguments));

@@ -161,13 +161,13 @@ fn tag_of(name: &str) -> String {
 
 fn steadiness(outcome: &RunOutcome) -> impl Iterator<Item = Steadiness> {
     let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
-    outcome.measurement.phases.iter().filter_map(move |phase| Steadiness::of(plan(&phase.name)?, phase))
+    outcome.measurement.phases.iter().filter_map(move |phase| Steadiness::from_phase(plan(&phase.name)?, phase))
 }
 
 fn utilisation(outcome: &RunOutcome) -> impl Iterator<Item = Utilisation> {
     let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
     let planned = outcome.measurement.phases.iter().filter_map(move |phase| Some((plan(&phase.name)?, phase)));
-    planned.flat_map(|(plan, phase)| Utilisation::of(plan, phase))
+    planned.flat_map(|(plan, phase)| Utilisation::per_group(plan, phase))
 }
 
 /// Fails before any measurement if the output file cannot be written.

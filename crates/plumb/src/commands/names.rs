@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 pub(crate) struct Names(Option<Anonymiser>);
 
 impl Names {
-    pub(crate) fn of(is_anonymous: bool) -> Names {
+    pub(crate) fn new(is_anonymous: bool) -> Names {
         Names(is_anonymous.then(|| {
             let mut anonymiser = Anonymiser::new();
             // Free text in a run may name this host even if no field does.

@@ -1,6 +1,6 @@
 //! `plumb noise`: measures the smallest difference that a set-up can show.
 
-use super::compare::{announcement, asked_of, is_real, side, sizes, time_per_phase, warnings, works};
+use super::compare::{announcement, build_context, is_real, side, sizes, time_per_phase, warnings, works};
 use crate::args::NoiseArguments;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, St
     };
     let mut live_output = LiveOutput::open(&arguments.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
-    bench.asked = asked_of(Running::Noise, arguments.load, &request.compared());
+    bench.command_context = build_context(Running::Noise, arguments.load, &request.compared());
     let outcome = live_output.watch(|watcher| noise(&mut bench, &request, watcher));
     live_output.clear();
     let unstored = session::incomplete(&bench, "the noise floor", common);

@@ -1,7 +1,7 @@
 //! `plumb run` of a repeated workload: in rounds until figures are steady, or at each load of a ladder.
 
 use super::names::Names;
-use super::run::{Loaded, asked_of, run_summary};
+use super::run::{Loaded, build_context, run_summary};
 use crate::args::RunArguments;
 use plumb_bench::{Place, RunError, RunRequest};
 use plumb_cli::common::Common;
@@ -30,7 +30,7 @@ pub(crate) fn run(
     arguments.report.report_file.writable()?;
     let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::FailuresOnly, common)?;
     let mut bench = session::bench(common)?;
-    bench.asked = asked_of(arguments, workload);
+    bench.command_context = build_context(arguments, workload);
     if arguments.drop_caches {
         bench.engine.drop_caches = DropCaches::Allowed;
     }
@@ -79,7 +79,7 @@ pub(crate) fn run(
         Repeated::Ladder(ladder) => (ladder.verdict, ladder.within_limit != Some(false), "the ladder"),
     };
     let unstored = session::incomplete(&bench, what, common);
-    end(repeated.of(), verdict, is_met, unstored, error)
+    end(repeated.runs(), verdict, is_met, unstored, error)
 }
 
 /// Replaces the names in a repeated measurement under `--anonymise`.

@@ -126,7 +126,7 @@ impl Subject {
             return Ok(Subject::Runs { selection: text.clone(), ids });
         }
         if text.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("select")) {
-            return Subject::of_query(store, text);
+            return Subject::from_query(store, text);
         }
         if text == "last" {
             let run = store.find(text)?;
@@ -193,7 +193,7 @@ impl Subject {
                 names.learn(&sweep)?;
                 sweep.runs
             }
-            Subject::Repeated(id) => store.repeated(id)?.of().runs.clone(),
+            Subject::Repeated(id) => store.repeated(id)?.runs().runs.clone(),
             Subject::Study(id) => {
                 names.learn(&answer(&StudyEvidence::load(store, id)?))?;
                 store.study_runs(id)?.into_iter().filter_map(|run| run.run_id).collect()
@@ -205,12 +205,12 @@ impl Subject {
 
     fn report(self, store: &dyn ResultStore) -> Result<FullReport, Stopped> {
         match self {
-            Subject::Run(run) => of_run(&store.get(&run)?, &[run], Some(store)),
-            Subject::Comparison(id) => of_comparison(&store.comparison(&id)?, Some(store)),
-            Subject::Sweep(id) => of_sweep(&store.sweep(&id)?, Some(store)),
-            Subject::Repeated(id) => of_rounds_or_ladder(&store.repeated(&id)?, Some(store)),
-            Subject::Study(id) => of_study(&answer(&StudyEvidence::load(store, &id)?), store),
-            Subject::Runs { selection, ids } => Ok(full::of_runs(&selection, numbers(store, &ids)?)),
+            Subject::Run(run) => run_report(&store.get(&run)?, &[run], Some(store)),
+            Subject::Comparison(id) => comparison_report(&store.comparison(&id)?, Some(store)),
+            Subject::Sweep(id) => sweep_report(&store.sweep(&id)?, Some(store)),
+            Subject::Repeated(id) => rounds_or_ladder_report(&store.repeated(&id)?, Some(store)),
+            Subject::Study(id) => study_report(&answer(&StudyEvidence::load(store, &id)?), store),
+            Subject::Runs { selection, ids } => Ok(full::runs_report(&selection, numbers(store, &ids)?)),
         }
     }
 }
@@ -228,7 +228,7 @@ fn with_document(report: FullReport, of: &impl serde::Serialize) -> Result<FullR
 fn of_run(result: &RunResult, runs: &[String], store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
     // Runs that were not stored have no intervals and no table of numbers.
     let Some(store) = store.filter(|store| runs.iter().all(|run| store.find(run).is_ok())) else {
-        return with_document(full::of_run(result, runs.len(), &[], TidyTable::default()), result);
+        return with_document(full::run_report(result, runs.len(), &[], TidyTable::default()), result);
     };
     let numbers = store.tidy(runs, &FurtherColumns::default())?;
     // Medians of several runs have no intervals.
@@ -242,12 +242,12 @@ fn of_run(result: &RunResult, runs: &[String], store: Option<&dyn ResultStore>) 
             latency_map: &phase.latency_map,
         })
         .collect();
-    with_document(full::of_run(result, runs.len(), &over_time, numbers), result)
+    with_document(full::run_report(result, runs.len(), &over_time, numbers), result)
 }
 
 fn of_comparison(comparison: &Comparison, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
     let Some(store) = store else {
-        return with_document(full::of_comparison(comparison, &[], TidyTable::default()), comparison);
+        return with_document(full::comparison_report(comparison, &[], TidyTable::default()), comparison);
     };
     let stored: Vec<String> = comparison.runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
     let sides = comparison.sides_of_runs();
@@ -256,7 +256,7 @@ fn of_comparison(comparison: &Comparison, store: Option<&dyn ResultStore>) -> Re
         store.get(run).ok()
     };
     let examples: Vec<RunResult> = (0..2).map_while(example).collect();
-    with_document(full::of_comparison(comparison, &examples, numbers(store, &stored)?), comparison)
+    with_document(full::comparison_report(comparison, &examples, numbers(store, &stored)?), comparison)
 }
 
 fn of_sweep(sweep: &Sweep, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
@@ -271,8 +271,8 @@ fn is_of_repeated(tag: &str) -> bool {
 fn of_rounds_or_ladder(repeated: &Repeated, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
     let (example, numbers) = of_repeated(&repeated.of().runs, store)?;
     Ok(match repeated {
-        Repeated::Rounds(rounds) => full::of_rounds(rounds, example.as_ref(), numbers),
-        Repeated::Ladder(ladder) => full::of_ladder(ladder, example.as_ref(), numbers),
+        Repeated::Rounds(rounds) => full::rounds_report(rounds, example.as_ref(), numbers),
+        Repeated::Ladder(ladder) => full::ladder_report(ladder, example.as_ref(), numbers),
     })
 }
 
@@ -286,7 +286,7 @@ fn of_repeated(runs: &[String], store: Option<&dyn ResultStore>) -> Result<(Opti
 
 fn of_study(report: &StudyReport, store: &dyn ResultStore) -> Result<FullReport, Stopped> {
     let runs: Vec<String> = store.study_runs(&report.id)?.into_iter().filter_map(|run| run.run_id).collect();
-    with_document(full::of_study(report, numbers(store, &runs)?), report)
+    with_document(full::study_report(report, numbers(store, &runs)?), report)
 }
 
 impl ReportFile {
@@ -326,11 +326,11 @@ impl ReportFile {
         sheets: &[&Sheet],
         answer: impl FnOnce() -> String,
     ) -> Result<(), Stopped> {
-        self.write(|| Ok(full::of_recordings(names, sheets, answer())))
+        self.write(|| Ok(full::recordings_report(names, sheets, answer())))
     }
 
     pub(crate) fn networks(&self, series: &[Network]) -> Result<(), Stopped> {
-        self.write(|| Ok(full::of_networks(series)))
+        self.write(|| Ok(full::networks_report(series)))
     }
 
     fn write(&self, report: impl FnOnce() -> Result<FullReport, Stopped>) -> Result<(), Stopped> {

@@ -5,7 +5,7 @@ pub(crate) use plumb_cli::session::command_line;
 use super::measure::measure;
 use super::workloads::explain;
 use crate::args::RunArguments;
-use crate::asked;
+use crate::command_context;
 use plumb_bench::place::capacity_bytes;
 use plumb_bench::{Place, Policies, RunRequest};
 use plumb_cli::common::Common;
@@ -22,7 +22,7 @@ use plumb_engine::sim::{CarriedDebt, SimRun};
 use plumb_report::{format, loads};
 use plumb_result::assertion::{Assertion, AssertionError, PRECONDITIONING};
 use plumb_study::precondition::{Preconditioning, precondition, until_steady};
-use plumb_trust::{Asked, Running};
+use plumb_trust::{CommandContext, Running};
 use plumb_workload::net::Probe;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Nanos, Target, Workload};
@@ -75,12 +75,13 @@ pub(crate) fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stop
         output::print(&text);
         return Ok(End::Done);
     }
-    let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::of(common), common)?;
+    let mut live_output =
+        LiveOutput::open(&arguments.report.live_output, LiveWarnings::from_arguments(common), common)?;
     let mut bench = bench.map_or_else(|| session::bench(common), Ok)?;
     if arguments.drop_caches {
         bench.engine.drop_caches = DropCaches::Allowed;
     }
-    bench.asked = asked_of(arguments, &workload);
+    bench.command_context = build_context(arguments, &workload);
     if !common.json {
         if let Some(of) = banner {
             session::announce(&loads::banner(of));
@@ -111,14 +112,14 @@ pub(super) fn set_time(workload: &mut Workload, time: Nanos) -> Result<(), Stopp
 }
 
 /// Returns the options of a run, for the advice of its findings.
-pub(super) fn asked_of(arguments: &RunArguments, workload: &Workload) -> Asked {
-    Asked {
-        time_ns: asked::time_ns(workload),
+pub(super) fn build_context(arguments: &RunArguments, workload: &Workload) -> CommandContext {
+    CommandContext {
+        time_ns: command_context::time_ns(workload),
         runs: Some(arguments.report.runs),
-        timed_phases: asked::timed_phases(workload),
-        precondition: asked::typed(arguments.precondition),
-        until_steady: asked::typed(arguments.until.is_some()),
-        ..asked::of(Running::Run, arguments.load)
+        timed_phases: command_context::timed_phases(workload),
+        precondition: command_context::typed(arguments.precondition),
+        until_steady: command_context::typed(arguments.until.is_some()),
+        ..command_context::for_command(Running::Run, arguments.load)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::run::{Loaded, load};
 use crate::args::SweepArguments;
-use crate::asked;
+use crate::command_context;
 use plumb_bench::{Bench, Place, Policies};
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
@@ -18,7 +18,7 @@ use plumb_result::SweepKey;
 use plumb_study::sweep::key::{self, looks_like_axis};
 use plumb_study::sweep::plan::SweepSchedule;
 use plumb_study::sweep::{SweepError, SweepOutcome, SweepRequest, apply, keep_sweep, sweep};
-use plumb_trust::{Asked, Running};
+use plumb_trust::{CommandContext, Running};
 use plumb_workload::{Bytes, FileTarget, Nanos, Prepare, Size, Target, Workload};
 use plumb_workload_text::named::{self, Scale};
 use std::path::Path;
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &SweepArguments, common: &Common) -> Result<End, St
     }
     let budget = match &location {
         Location::Place(Place::Directory(directory)) => {
-            Some(SpaceBudget::under(directory, FileSize::of(arguments.size))?)
+            Some(SpaceBudget::under(directory, FileSize::from_option(arguments.size))?)
         }
         _ => None,
     };
@@ -83,13 +83,13 @@ pub(crate) fn run(arguments: &SweepArguments, common: &Common) -> Result<End, St
         ram_bytes,
         command: &command,
     };
-    bench.asked = Asked {
+    bench.command_context = CommandContext {
         time_ns: time.map(|time| time.0),
         budget_ns: Some(arguments.budget.0),
         settle_ns: arguments.settle.map(|time| time.0),
         runs: Some(arguments.repeat * plan.points() as u32),
         timed_phases: 1,
-        ..asked::of(Running::Sweep, arguments.load)
+        ..command_context::for_command(Running::Sweep, arguments.load)
     };
     let outcome = live_output.watch(|watcher| sweep(&mut bench, &request, watcher));
     live_output.clear();

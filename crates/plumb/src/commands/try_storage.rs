@@ -2,7 +2,7 @@
 
 use super::measure::{Measured, measure};
 use crate::args::TryArguments;
-use crate::asked;
+use crate::command_context;
 use plumb_bench::place::capacity_bytes;
 use plumb_bench::{Bench, Place, Policies, RunRequest};
 use plumb_cli::common::Common;
@@ -17,7 +17,7 @@ use plumb_engine::sim::SimRun;
 use plumb_report::format;
 use plumb_report::run::side_by_side;
 use plumb_result::{RunResult, path_text};
-use plumb_trust::{Asked, Running};
+use plumb_trust::{CommandContext, Running};
 use plumb_workload::{Bytes, Content, Nanos, Workload};
 use plumb_workload_text::named::{self, RunPlace, Scale};
 use std::path::Path;
@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stop
     // Reports an unusable path before another one is measured.
     let planned: Vec<Planned> =
         arguments.paths.iter().map(|path| Planned::new(path, arguments)).collect::<Result<_, _>>()?;
-    let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::of(common), common)?;
+    let mut live_output =
+        LiveOutput::open(&arguments.report.live_output, LiveWarnings::from_arguments(common), common)?;
     let mut bench = session::bench(common)?;
     let mut ends = Vec::new();
     let mut results: Vec<RunResult> = Vec::new();
@@ -63,11 +64,11 @@ pub(crate) fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stop
         if !common.json {
             session::announce(&planned.announcement);
         }
-        bench.asked = Asked {
-            time_ns: asked::time_ns(&planned.workload),
+        bench.command_context = CommandContext {
+            time_ns: command_context::time_ns(&planned.workload),
             runs: Some(arguments.report.runs),
-            timed_phases: asked::timed_phases(&planned.workload),
-            ..asked::of(Running::Try, arguments.load)
+            timed_phases: command_context::timed_phases(&planned.workload),
+            ..command_context::for_command(Running::Try, arguments.load)
         };
         let measured = planned.measure(&mut bench, arguments, &mut live_output)?;
         results.extend(measured.medians().map(|medians| medians.result));
@@ -101,7 +102,7 @@ impl Planned {
         let (usual_size, usual_time) = usual_lengths(arguments.quick, is_served);
         let wanted = arguments.size.unwrap_or(usual_size);
         let budget = match &location {
-            Location::Place(Place::Directory(path)) => SpaceBudget::under(path, FileSize::of(arguments.size))?,
+            Location::Place(Place::Directory(path)) => SpaceBudget::under(path, FileSize::from_option(arguments.size))?,
             _ => SpaceBudget::UNLIMITED,
         };
         let mut sizes = budget.together(wanted);

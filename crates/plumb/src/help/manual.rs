@@ -161,7 +161,7 @@ fn text_of(command: &Command, path: &str) -> io::Result<String> {
     if let Some(notes) = notes_of(command, path) {
         notes_section(&mut roff, &notes);
     }
-    if let Some(topic) = topics::of(path) {
+    if let Some(topic) = topics::find_topic(path) {
         topic_sections(&mut roff, topic);
     }
     if path.is_empty() {
@@ -188,7 +188,7 @@ fn commands_section(roff: &mut Roff, command: &Command, path: &str) {
 /// Returns a command's own notes from its long help, without the examples.
 fn notes_of(command: &Command, path: &str) -> Option<String> {
     let text = command.get_after_long_help()?.to_string();
-    let end = topics::of(path).and_then(|_| text.find("Examples:\n")).unwrap_or(text.len());
+    let end = topics::find_topic(path).and_then(|_| text.find("Examples:\n")).unwrap_or(text.len());
     Some(text[..end].trim_end().to_owned()).filter(|notes| !notes.is_empty())
 }
 

@@ -65,7 +65,7 @@ fn below(path: &str, name: &str) -> String {
 }
 
 fn with_topics(mut command: Command, path: &str) -> Command {
-    if let Some(topic) = topics::of(path) {
+    if let Some(topic) = topics::find_topic(path) {
         let own = command.get_after_long_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
         command = command.after_long_help(format!("{own}{}", help_of(topic)));
     }

@@ -57,7 +57,7 @@ const SHARES: &[Exit] =
     &[DONE, WRONG_WORDS, exit("4", "the team's database cannot be used, or a run was refused: the message says which")];
 const PRINTS: &[Exit] = &[DONE, WRONG_WORDS];
 
-pub(crate) fn of(command: &str) -> Option<&'static Topic> {
+pub(crate) fn find_topic(command: &str) -> Option<&'static Topic> {
     TOPICS.iter().find(|topic| topic.command == command)
 }
 

@@ -1,7 +1,7 @@
 //! Hosts without MPI: agents on loopback, access to them, and their reaction to misuse.
 
 use crate::common::ports::free_port;
-use crate::common::{Home, Said, assert_no_test_data, metric, needs, wait_until};
+use crate::common::{CommandOutput, Home, assert_no_test_data, metric, needs, wait_until};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -21,7 +21,7 @@ impl Agent {
         let file = std::fs::File::create(log).unwrap();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).spawn().unwrap();
         let agent = Agent { child, log: log.to_owned() };
-        wait_until("the agent listens", || agent.says().contains("listening on"));
+        wait_until("the agent listens", || agent.read_log().contains("listening on"));
         agent
     }
 
@@ -41,7 +41,7 @@ impl Agent {
     }
 
     /// Returns its standard error so far.
-    pub(crate) fn says(&self) -> String {
+    pub(crate) fn read_log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
@@ -81,7 +81,7 @@ fn a_run_is_made_by_its_hosts() {
     let agents = ports.map(|port| Agent::local(&home, port, ""));
     let names = ports.map(|port| socket(&home, port));
     home.file("hosts", &format!("{}  # one\n\n# none\n{}\n", names[0], names[1]));
-    let result = home.plumb("run w.toml --hosts-file hosts --json").ran().json();
+    let result = home.plumb("run w.toml --hosts-file hosts --json").expect_measured().json();
     let ranks = &result["ranks"];
     assert_eq!((&ranks["transport"], &ranks["count"]), (&"agents".into(), &2.into()));
     let found: Vec<&str> =
@@ -94,7 +94,7 @@ fn a_run_is_made_by_its_hosts() {
     assert_no_test_data(&home.work());
     wait_until("no process is left", || agents.iter().all(|agent| agent.sessions().is_empty()));
     // Several runs over the same connections.
-    let compared = home.plumb(&format!("run w.toml --hosts {} --runs 2", names.join(","))).ran();
+    let compared = home.plumb(&format!("run w.toml --hosts {} --runs 2", names.join(","))).expect_measured();
     assert!(compared.out.contains("2 ranks on 2 hosts"), "{}", compared.out);
 }
 
@@ -109,13 +109,13 @@ fn an_agent_has_rules_of_its_own() {
     let _agent = Agent::local(&home, port, "--allow in");
     let run = |more: &str| home.plumb(&format!("run w.toml --hosts {} {more}", socket(&home, port)));
     home.file("w.toml", WORKLOAD);
-    run("--at in").ran();
+    run("--at in").expect_measured();
     for out in ["out", "in/../out", "in/link", "/", "in/link/none"] {
-        run(&format!("--at {out}")).expect(4).complains(&["the agent does not allow `", "--allow PATH"]);
+        run(&format!("--at {out}")).expect(4).expect_stderr(&["the agent does not allow `", "--allow PATH"]);
     }
     let outside = WORKLOAD.replace("\"data\"\nsize", &format!("\"{}\"\nsize", home.work().join("out/data").display()));
     home.file("w.toml", &outside);
-    run("--at in").expect(4).complains(&["the agent does not allow `", "out/data"]);
+    run("--at in").expect(4).expect_stderr(&["the agent does not allow `", "out/data"]);
     assert!(!home.work().join("out/data").exists());
     // Permission to overwrite on the client is not permission on the agent's host.
     home.file("in/kept", &"x".repeat(9 << 20));
@@ -126,21 +126,21 @@ fn an_agent_has_rules_of_its_own() {
     assert!(std::fs::read(home.work().join("in/kept")).unwrap().iter().all(|byte| *byte == b'x'));
     let program = "[[phase.companions]]\nname = \"p\"\ndoes.exec = { program = \"touch ran\", arguments = \"\", grace = \"1s\" }\n";
     home.file("w.toml", &format!("{WORKLOAD}{program}"));
-    run("--at in").expect(4).complains(&["the agent runs no programs (`touch ran`)", "--allow-exec"]);
+    run("--at in").expect(4).expect_stderr(&["the agent runs no programs (`touch ran`)", "--allow-exec"]);
     let shell = WORKLOAD.replace("work.blocks", "process.run-before = \"touch ran\"\nwork.blocks");
     home.file("w.toml", &shell);
-    run("--at in").expect(4).complains(&["the agent runs no programs (`touch ran`)"]);
+    run("--at in").expect(4).expect_stderr(&["the agent runs no programs (`touch ran`)"]);
     // The control group hierarchy is subject to the same rules as any directory.
     let group = WORKLOAD.replace("work.blocks", "process.cgroup = { name = \"plumb-test\" }\nwork.blocks");
     home.file("w.toml", &group);
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     if mounts.lines().any(|line| line.split(' ').nth(2).is_some_and(|kind| kind.starts_with("cgroup"))) {
-        run("--at in").expect(4).complains(&["the agent does not allow `", "/plumb-test`"]);
+        run("--at in").expect(4).expect_stderr(&["the agent does not allow `", "/plumb-test`"]);
     } else {
         needs::not_shown("no control groups are mounted");
     }
     home.file("w.toml", WORKLOAD);
-    run("--at in --probe 127.0.0.1").expect(4).complains(&["the agent makes no connections (`127.0.0.1`)"]);
+    run("--at in --probe 127.0.0.1").expect(4).expect_stderr(&["the agent makes no connections (`127.0.0.1`)"]);
     assert!(!home.work().join("ran").exists() && !home.work().join("in/ran").exists());
 }
 
@@ -148,17 +148,17 @@ fn an_agent_has_rules_of_its_own() {
 #[test]
 fn beyond_this_host_keys_are_needed() {
     let home = Home::new();
-    home.plumb("agent --listen 0.0.0.0:0").expect(2).complains(&["is reached by other hosts", "agent --init"]);
-    home.plumb("agent --init keys").expect(0).says(&["server.keys", "client.keys", "sha256:"]);
+    home.plumb("agent --listen 0.0.0.0:0").expect(2).expect_stderr(&["is reached by other hosts", "agent --init"]);
+    home.plumb("agent --init keys").expect(0).expect_stdout(&["server.keys", "client.keys", "sha256:"]);
     home.plumb("agent --init other").expect(0);
-    home.plumb("agent --init keys").expect(2).complains(&["exists already"]);
+    home.plumb("agent --init keys").expect(2).expect_stderr(&["exists already"]);
     home.file("w.toml", WORKLOAD);
     let port = free_port();
     let agent = Agent::with_keys(&home, port, "");
     let run = |more: &str| home.plumb(&format!("run w.toml --hosts 127.0.0.1:{port} {more}"));
-    run("--hosts-keys keys/client.keys").ran();
-    run("").expect(2).complains(&["admits only clients that have its keys"]);
-    run("--hosts-keys other/client.keys").expect(4).complains(&["its certificate has the fingerprint"]);
+    run("--hosts-keys keys/client.keys").expect_measured();
+    run("").expect(2).expect_stderr(&["admits only clients that have its keys"]);
+    run("--hosts-keys other/client.keys").expect(4).expect_stderr(&["its certificate has the fingerprint"]);
     // The right certificate, but a different token.
     let read = |path: &str| std::fs::read_to_string(home.work().join(path)).unwrap();
     let line = |text: &str, key: &str| text.lines().find(|line| line.starts_with(key)).unwrap().to_owned();
@@ -166,16 +166,16 @@ fn beyond_this_host_keys_are_needed() {
         format!("{}\n{}\n", line(&read("keys/client.keys"), "fingerprint"), line(&read("other/client.keys"), "token"));
     let path = home.file("mixed.keys", &mixed);
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    run("--hosts-keys mixed.keys").expect(4).complains(&["refused the token"]);
+    run("--hosts-keys mixed.keys").expect(4).expect_stderr(&["refused the token"]);
     // Secrets are never printed.
     for key in ["keys/server.keys", "keys/client.keys"] {
         let token = line(&read(key), "token");
-        assert!(!agent.says().contains(token.trim_start_matches("token = ")), "{}", agent.says());
+        assert!(!agent.read_log().contains(token.trim_start_matches("token = ")), "{}", agent.read_log());
     }
     let without_keys = free_port();
     let _plain = fio_server(&home, without_keys, &home.work());
     let run = format!("run w.toml --hosts 127.0.0.1:{without_keys} --hosts-keys keys/client.keys");
-    home.plumb(&run).expect(4).complains(&["does not speak TLS"]);
+    home.plumb(&run).expect(4).expect_stderr(&["does not speak TLS"]);
 }
 
 /// Returns a frame with a message for rank 0.
@@ -191,9 +191,9 @@ fn answer_to(at: &Path, bytes: &[u8]) -> String {
     let mut stream = UnixStream::connect(at).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let _ = stream.write_all(bytes);
-    let mut said = String::new();
-    let _ = BufReader::new(&stream).read_line(&mut said);
-    said
+    let mut output = String::new();
+    let _ = BufReader::new(&stream).read_line(&mut output);
+    output
 }
 
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -207,7 +207,7 @@ fn a_hostile_client_does_no_harm() {
     let agent = Agent::local(&home, port, "");
     let at = home.work().join(format!("agent{port}.sock"));
     assert!(answer_to(&at, b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 501 "));
-    wait_until("it says who came", || agent.says().contains("speaks HTTP, as a real elbencho does"));
+    wait_until("it reports the client", || agent.read_log().contains("speaks HTTP, as a real elbencho does"));
     assert!(answer_to(&at, &[98, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0]).contains("fio's own protocol (version 98)"));
     assert!(answer_to(&at, b"plumb-agent 1 0.0.1 1 2 10 x\n").contains("plumb 0.0.1"));
     assert!(answer_to(&at, &[b'p'; 4096]).contains("does not answer as an agent"));
@@ -240,7 +240,7 @@ fn a_hostile_client_does_no_harm() {
     wait_until("places are free again", || answer_to(&at, b"x").contains("does not answer as an agent"));
     drop(silent);
     wait_until("no process is left", || agent.sessions().is_empty());
-    home.plumb(&format!("run w.toml --hosts {}", socket(&home, port))).ran();
+    home.plumb(&format!("run w.toml --hosts {}", socket(&home, port))).expect_measured();
 }
 
 /// Starts a server that is not an agent of this version: it answers each client with these bytes.
@@ -277,15 +277,15 @@ fn a_hostile_agent_does_no_harm() {
     ];
     for (answer, expected) in cases {
         let impostor = impostor(answer);
-        let said = home.plumb(&format!("run w.toml --hosts {},127.0.0.1:{impostor}", socket(&home, port)));
-        assert!([2, 4].contains(&said.code), "{said:?}");
-        assert!(said.err.contains(expected), "{expected}: {}", said.err);
+        let output = home.plumb(&format!("run w.toml --hosts {},127.0.0.1:{impostor}", socket(&home, port)));
+        assert!([2, 4].contains(&output.code), "{output:?}");
+        assert!(output.err.contains(expected), "{expected}: {}", output.err);
     }
     wait_until("no process is left", || agent.sessions().is_empty());
     assert_no_test_data(&home.work());
     let nobody = format!("run w.toml --hosts 127.0.0.1:{}", free_port());
-    home.plumb(&nobody).expect(4).complains(&["plumb agent --listen"]);
-    home.plumb(&format!("run w.toml --hosts {0},{0}", socket(&home, port))).expect(2).complains(&["named twice"]);
+    home.plumb(&nobody).expect(4).expect_stderr(&["plumb agent --listen"]);
+    home.plumb(&format!("run w.toml --hosts {0},{0}", socket(&home, port))).expect(2).expect_stderr(&["named twice"]);
 }
 
 /// Starts `as fio --server` in a directory that its jobs may use.
@@ -323,7 +323,7 @@ fn fio_jobs_run_on_servers() {
         "b.fio",
     ]);
     command.env("SIZE", "1m");
-    let report = Said::of(command).expect(0).json();
+    let report = CommandOutput::run(command).expect(0).json();
     let stats: Vec<(&str, &str, u64, u64)> = report["client_stats"]
         .as_array()
         .unwrap()
@@ -348,15 +348,17 @@ fn fio_jobs_run_on_servers() {
     let text = home.plumb(&format!("as fio --client={one} --client={two} b.fio")).expect(0).out;
     assert_eq!(text.matches("\nk: (groupid=0, jobs=1)").count(), 2, "{text}");
     assert!(text.contains("All clients: (groupid=0, jobs=2)"), "{text}");
-    home.plumb(&format!("as fio --client={one} --remote-config=there.fio")).expect(0).says(&["far: (groupid=0"]);
-    home.plumb(&format!("as fio --client={one} --remote-config=/etc/passwd")).expect(1).complains(&["--allow"]);
-    home.plumb(&format!("as fio --client={one} none.fio")).expect(1).complains(&["none.fio"]);
+    home.plumb(&format!("as fio --client={one} --remote-config=there.fio"))
+        .expect(0)
+        .expect_stdout(&["far: (groupid=0"]);
+    home.plumb(&format!("as fio --client={one} --remote-config=/etc/passwd")).expect(1).expect_stderr(&["--allow"]);
+    home.plumb(&format!("as fio --client={one} none.fio")).expect(1).expect_stderr(&["none.fio"]);
     home.file("out.fio", &format!("[o]\nsize=1m\nrw=write\nfilename={}\n", home.work().join("o").display()));
-    home.plumb(&format!("as fio --client={one} out.fio")).expect(1).complains(&["does not allow"]);
+    home.plumb(&format!("as fio --client={one} out.fio")).expect(1).expect_stderr(&["does not allow"]);
     home.file("x.fio", "[x]\nioengine=exec\nprogram=touch\narguments=ran\n");
-    home.plumb(&format!("as fio --client={one} x.fio")).expect(1).complains(&["runs no programs"]);
+    home.plumb(&format!("as fio --client={one} x.fio")).expect(1).expect_stderr(&["runs no programs"]);
     home.file("y.fio", "[y]\nsize=64k\nrw=write\nexec_prerun=touch ran\n");
-    home.plumb(&format!("as fio --client={one} y.fio")).expect(1).complains(&["runs no programs"]);
+    home.plumb(&format!("as fio --client={one} y.fio")).expect(1).expect_stderr(&["runs no programs"]);
     assert!(!dirs[0].join("ran").exists());
     wait_until("no process is left", || servers.iter().all(|server| server.sessions().is_empty()));
 }
@@ -405,19 +407,19 @@ fn logs_and_triggers_of_fio_reach_all_hosts() {
     let pulled = "--trigger-file=pull --trigger-remote";
     let mut command = home.command(["as", "fio", &format!("--client={one}"), "--trigger-file=pull"]);
     command.args(["--trigger-remote=touch pulled", "long.fio"]);
-    let said = Said::of(command).expect(0);
-    let of_job = said.out.lines().find(|line| line.contains("WRITE: bw=")).unwrap();
+    let output = CommandOutput::run(command).expect(0);
+    let of_job = output.out.lines().find(|line| line.contains("WRITE: bw=")).unwrap();
     let ran_ms: u64 = of_job.split("run=").nth(1).unwrap().split('-').next().unwrap().parse().unwrap();
-    assert!(said.out.contains("err= 0") && ran_ms < 100_000, "the trigger ended the job: {}", said.out);
+    assert!(output.out.contains("err= 0") && ran_ms < 100_000, "the trigger ended the job: {}", output.out);
     assert!(home.work().join("one/pulled").exists() && !home.work().join("pull").exists());
     home.plumb(&format!("as fio --client={two} {pulled}=true long.fio"))
         .expect(1)
-        .complains(&["PLUMB_AGENT_ALLOW_EXEC"]);
+        .expect_stderr(&["PLUMB_AGENT_ALLOW_EXEC"]);
 }
 
 // Protects users with a real fio at the other end: each end reports what it met.
 #[test]
-fn a_real_fio_is_told_so() {
+fn a_real_fio_gets_a_clear_refusal() {
     if !needs::tools(&["fio"]) {
         return;
     }
@@ -430,7 +432,7 @@ fn a_real_fio_is_told_so() {
     let client = format!("--client=127.0.0.1,{}", ports[0]);
     let theirs = Command::new("fio").args([&client, "a.fio"]).current_dir(home.work()).output().unwrap();
     assert!(!theirs.status.success());
-    wait_until("the server says so", || ours.says().contains("fio's own protocol"));
+    wait_until("the server reports it", || ours.read_log().contains("fio's own protocol"));
     let real = format!("--server=ip:127.0.0.1,{}", ports[1]);
     let mut server = Command::new("fio")
         .arg(&real)
@@ -440,10 +442,10 @@ fn a_real_fio_is_told_so() {
         .spawn()
         .unwrap();
     wait_until("fio listens", || TcpStream::connect(("127.0.0.1", ports[1])).is_ok());
-    let said = home.plumb(&format!("as fio --client=127.0.0.1,{} a.fio", ports[1]));
+    let output = home.plumb(&format!("as fio --client=127.0.0.1,{} a.fio", ports[1]));
     let _ = server.kill();
     let _ = server.wait();
-    said.expect(1).complains(&["fio's own protocol", "both ends must be `plumb as fio`"]);
+    output.expect(1).expect_stderr(&["fio's own protocol", "both ends must be `plumb as fio`"]);
 }
 
 // Protects scripts that start servers in the background and end them by their PID.
@@ -455,12 +457,12 @@ fn a_server_goes_on_in_the_background() {
     let serve = |pid: &str| {
         let mut command = home.command(["as", "fio", &format!("--server=,{port}"), &format!("--daemonize={pid}")]);
         command.env("PLUMB_AGENT_ALLOW", home.work());
-        Said::of(command)
+        CommandOutput::run(command)
     };
-    serve("pid").expect(0).complains(&["no authentication"]);
+    serve("pid").expect(0).expect_stderr(&["no authentication"]);
     let pid = std::fs::read_to_string(home.work().join("pid")).unwrap().trim().to_owned();
-    serve("pid2").expect(4).complains(&["cannot listen"]);
-    home.plumb(&format!("as fio --client=,{port} a.fio")).expect(0).says(&["a: (groupid=0"]);
+    serve("pid2").expect(4).expect_stderr(&["cannot listen"]);
+    home.plumb(&format!("as fio --client=,{port} a.fio")).expect(0).expect_stdout(&["a: (groupid=0"]);
     assert!(Command::new("kill").arg(&pid).status().unwrap().success());
     wait_until("it has ended", || TcpStream::connect(("127.0.0.1", port)).is_err());
 }
@@ -473,11 +475,13 @@ fn other_commands_measure_on_hosts_too() {
     let _agent = Agent::local(&home, port, "--allow here");
     std::fs::create_dir(home.work().join("here")).unwrap();
     let hosts = format!("--hosts {}", socket(&home, port));
-    let tried = home.plumb(&format!("try sim:ssd --quick {hosts}")).ran();
+    let tried = home.plumb(&format!("try sim:ssd --quick {hosts}")).expect_measured();
     assert!(tried.out.contains("1 rank on unix:/") && tried.out.contains(", agents"), "{}", tried.out);
-    home.plumb(&format!("try there --quick {hosts}")).expect(4).complains(&["the agent does not allow `there`"]);
-    home.plumb(&format!("try here/none --quick {hosts}")).expect(4).complains(&["none"]);
-    let compared =
-        home.plumb(&format!("compare sim:ssd sim:ssd?slow=50% --for random-read --json {hosts}")).ran().json();
+    home.plumb(&format!("try there --quick {hosts}")).expect(4).expect_stderr(&["the agent does not allow `there`"]);
+    home.plumb(&format!("try here/none --quick {hosts}")).expect(4).expect_stderr(&["none"]);
+    let compared = home
+        .plumb(&format!("compare sim:ssd sim:ssd?slow=50% --for random-read --json {hosts}"))
+        .expect_measured()
+        .json();
     assert!(compared["contrasts"].as_array().is_some_and(|all| !all.is_empty()), "{compared}");
 }

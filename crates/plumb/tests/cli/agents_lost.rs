@@ -2,7 +2,7 @@
 //! cut off.
 
 use crate::agents::Agent;
-use crate::common::{Home, Said, needs, wait_until};
+use crate::common::{CommandOutput, Home, needs, wait_until};
 use crate::mpi_hosts::{Hosts, NETWORK};
 use rustix::fs::Advice;
 use serde_json::Value;
@@ -50,7 +50,7 @@ impl Servers {
 
     /// Returns the stored result of the last run.
     fn last(&self) -> Value {
-        self.home.plumb("show last --json").ran().json()
+        self.home.plumb("show last --json").expect_measured().json()
     }
 }
 
@@ -68,14 +68,14 @@ fn two_hosts_print_what_fio_prints_and_the_cached_one_is_named() {
     let servers = Servers::start();
     servers.home.file("job.fio", "[r]\nrw=read\nbs=64k\nsize=64m\ninvalidate=0\n");
     // Lay out the files, then cache only the second host's.
-    Said::of(servers.fio("")).expect(0);
+    CommandOutput::run(servers.fio("")).expect(0);
     let files = [0, 1].map(|host| servers.file(host, "r.0.0"));
     let cold = File::open(&files[0]).unwrap();
     cold.sync_all().unwrap();
     rustix::fs::fadvise(&cold, 0, None, Advice::DontNeed).unwrap();
     assert_eq!(std::fs::read(&files[1]).unwrap().len(), 64 << 20);
 
-    let text = Said::of(servers.fio("")).expect(0).out;
+    let text = CommandOutput::run(servers.fio("")).expect(0).out;
     assert_eq!(text.matches("hostname=").count(), 2, "{text}");
     assert_eq!(text.matches("> r: (g=0): rw=read, bs=(R) 64.0KiB-64.0KiB").count(), 2, "{text}");
     assert_eq!(text.matches("> Starting 1 process\n").count(), 2, "{text}");
@@ -95,7 +95,7 @@ fn two_hosts_print_what_fio_prints_and_the_cached_one_is_named() {
         // A file system in memory cannot drop its cache.
         needs::not_shown(&format!("both hosts read from memory here: {cached}"));
     }
-    servers.home.plumb("show last").ran().says(&["2 ranks on 2 hosts", "started within"]);
+    servers.home.plumb("show last").expect_measured().expect_stdout(&["2 ranks on 2 hosts", "started within"]);
 }
 
 /// Long enough to lose a host in the middle.
@@ -117,9 +117,9 @@ fn a_killed_host_takes_nothing_from_the_others() {
     let lost = servers.agents.remove(1);
     drop(lost);
     let output = running.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains(&format!("host {} is lost: its connection ended", address(1))), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains(&format!("host {} is lost: its connection ended", address(1))), "{printed}");
     let report: Value = serde_json::from_slice(&std::fs::read(servers.home.work().join("report")).unwrap()).unwrap();
     let stats = report["client_stats"].as_array().unwrap();
     assert_eq!((stats.len(), &stats[0]["hostname"]), (1, &Value::from(address(0))), "{stats:?}");
@@ -163,14 +163,14 @@ fn a_host_that_hangs_or_is_cut_off_is_given_up() {
         } else {
             cable("down")
         }
-        let said = Said::of_output("fio".to_owned(), running.wait_with_output().unwrap());
+        let output = CommandOutput::from_output("fio".to_owned(), running.wait_with_output().unwrap());
         if hangs {
             signal("-CONT")
         } else {
             cable("up")
         }
         let lost = format!("host {} gave no sign of life for 2 s", address(1));
-        said.expect(1).complains(&[&lost]).says(&["r: (groupid=0, jobs=1): err= 0", "READ: bw="]);
+        output.expect(1).expect_stderr(&[&lost]).expect_stdout(&["r: (groupid=0, jobs=1): err= 0", "READ: bw="]);
         // The other end gives up as well.
         wait_until("no process is left", || servers.agents.iter().all(|agent| agent.sessions().is_empty()));
     }
@@ -187,9 +187,9 @@ fn a_host_that_hangs_or_is_cut_off_is_given_up() {
     wait_until("both hosts run", || servers.agents.iter().all(|agent| !agent.sessions().is_empty()));
     std::thread::sleep(Duration::from_secs(4));
     cable("down");
-    let said = Said::of_output("run".to_owned(), running.wait_with_output().unwrap());
+    let output = CommandOutput::from_output("run".to_owned(), running.wait_with_output().unwrap());
     cable("up");
-    said.expect(4).complains(&["gave no sign of life for 2 s"]);
+    output.expect(4).expect_stderr(&["gave no sign of life for 2 s"]);
     assert!(servers.last()["partial"].as_bool().unwrap());
     wait_until("no process is left", || servers.agents.iter().all(|agent| agent.sessions().is_empty()));
     for host in [0, 1] {

@@ -3,7 +3,7 @@
 
 use crate::agents::{Agent, VERSION, WORKLOAD, fio_server};
 use crate::common::ports::free_port;
-use crate::common::{Home, Said, needs, wait_until};
+use crate::common::{CommandOutput, Home, needs, wait_until};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
@@ -18,22 +18,22 @@ fn without_keys_an_agent_serves_its_own_user() {
     let home = Home::new();
     home.file("w.toml", WORKLOAD);
     for loopback in ["127.0.0.1:0", "[::1]:0", "localhost:0"] {
-        let said = home.plumb(&format!("agent --listen {loopback}")).expect(2);
-        said.complains(&["is reached by every user of this host", "--hosts local", "agent --init", "--keys"]);
+        let output = home.plumb(&format!("agent --listen {loopback}")).expect(2);
+        output.expect_stderr(&["is reached by every user of this host", "--hosts local", "agent --init", "--keys"]);
     }
     let port = free_port();
     let agent = Agent::start(home.command(["agent", "--listen", "--allow", "."]), &home.work().join("agent.log"));
-    assert!(agent.says().contains("listening on unix:"), "{}", agent.says());
-    home.plumb("run w.toml --hosts local").ran();
-    home.plumb("agent --listen").expect(4).complains(&["another agent listens there"]);
+    assert!(agent.read_log().contains("listening on unix:"), "{}", agent.read_log());
+    home.plumb("run w.toml --hosts local").expect_measured();
+    home.plumb("agent --listen").expect(4).expect_stderr(&["another agent listens there"]);
     home.plumb("agent --init keys").expect(0);
-    home.plumb("agent --listen --keys keys/server.keys").expect(2).complains(&["--keys are for TCP"]);
+    home.plumb("agent --listen --keys keys/server.keys").expect(2).expect_stderr(&["--keys are for TCP"]);
     // The keys are for other hosts of the same run; the local one ignores them.
-    home.plumb("run w.toml --hosts local --hosts-keys keys/client.keys").ran();
+    home.plumb("run w.toml --hosts local --hosts-keys keys/client.keys").expect_measured();
     let nobody = format!("run w.toml --hosts 127.0.0.1:{port}");
-    home.plumb(&nobody).expect(4).complains(&["is reached by `--hosts local`"]);
+    home.plumb(&nobody).expect(4).expect_stderr(&["is reached by `--hosts local`"]);
     drop(agent);
-    home.plumb("run w.toml --hosts local").expect(4).complains(&["agent.sock", "plumb agent --listen"]);
+    home.plumb("run w.toml --hosts local").expect(4).expect_stderr(&["agent.sock", "plumb agent --listen"]);
     if !needs::is_root() {
         needs::skip("needs root, to be another user");
         return;
@@ -55,10 +55,10 @@ fn without_keys_an_agent_serves_its_own_user() {
         at.display()
     );
     let mut stranger = Command::new("/usr/bin/python3");
-    let said = stranger.args(["-c", &script]).uid(65534).gid(65534).current_dir("/").output().unwrap();
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    assert!(said.contains("serves only the user who started it"), "{said}");
-    wait_until("it says who came", || agent.says().contains("another user of this host"));
+    let printed = stranger.args(["-c", &script]).uid(65534).gid(65534).current_dir("/").output().unwrap();
+    let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
+    assert!(printed.contains("serves only the user who started it"), "{printed}");
+    wait_until("it reports the client", || agent.read_log().contains("another user of this host"));
     assert!(agent.sessions().is_empty());
 }
 
@@ -68,18 +68,18 @@ fn without_keys_an_agent_serves_its_own_user() {
 fn services_without_authentication_need_allowed_directories() {
     let home = Home::new();
     let port = free_port();
-    home.plumb(&format!("as fio --server=,{port}")).expect(2).complains(&[
+    home.plumb(&format!("as fio --server=,{port}")).expect(2).expect_stderr(&[
         "not authenticated",
         "PLUMB_AGENT_ALLOW=",
         "PLUMB_AGENT_KEYS=",
     ]);
     home.plumb(&format!("as elbencho --service --foreground --port {port}"))
         .expect(2)
-        .complains(&["not authenticated", "PLUMB_AGENT_ALLOW="]);
+        .expect_stderr(&["not authenticated", "PLUMB_AGENT_ALLOW="]);
     let server = fio_server(&home, port, &home.work());
-    wait_until("it warns", || server.says().contains("no authentication"));
+    wait_until("it warns", || server.read_log().contains("no authentication"));
     home.file("a.fio", "[a]\nsize=64k\nrw=write\n");
-    home.plumb(&format!("as fio --client=,{port} a.fio")).expect(0).says(&["a: (groupid=0"]);
+    home.plumb(&format!("as fio --client=,{port} a.fio")).expect(0).expect_stdout(&["a: (groupid=0"]);
     if !needs::is_root() {
         needs::skip("needs root, to be another user");
         return;
@@ -94,8 +94,8 @@ fn services_without_authentication_need_allowed_directories() {
     );
     let mut stranger = Command::new("/usr/bin/python3");
     assert!(stranger.args(["-c", &script]).uid(65534).gid(65534).current_dir("/").status().unwrap().success());
-    wait_until("all are refused", || server.says().matches("another user of this host").count() == 30);
-    assert!(!server.says().contains("the client is gone"), "{}", server.says());
+    wait_until("all are refused", || server.read_log().matches("another user of this host").count() == 30);
+    assert!(!server.read_log().contains("the client is gone"), "{}", server.read_log());
     wait_until("no process is left", || server.sessions().is_empty());
 }
 
@@ -115,16 +115,16 @@ fn an_agent_started_elsewhere_serves_its_directory() {
         home.plumb(&format!("as fio --client=,{port} j.fio"))
     };
     let (directory, file) = (inside.display(), inside.join("named"));
-    job(&format!("directory={directory}")).expect(0).says(&["j: (groupid=0"]);
+    job(&format!("directory={directory}")).expect(0).expect_stdout(&["j: (groupid=0"]);
     let names = std::fs::read_dir(&inside).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
     let names: Vec<String> = names.collect();
     assert!(names.iter().any(|name| name.ends_with("j.0.0")), "{names:?}");
     job(&format!("filename={}", file.display())).expect(0);
     assert!(file.exists());
     let here = elsewhere.path().canonicalize().unwrap();
-    job("").expect(1).complains(&["does not allow", &here.display().to_string()]);
-    job(&format!("filename={}", here.join("f").display())).expect(1).complains(&["does not allow"]);
-    job(&format!("directory={directory}\nfilename=../out")).expect(1).complains(&["does not allow"]);
+    job("").expect(1).expect_stderr(&["does not allow", &here.display().to_string()]);
+    job(&format!("filename={}", here.join("f").display())).expect(1).expect_stderr(&["does not allow"]);
+    job(&format!("directory={directory}\nfilename=../out")).expect(1).expect_stderr(&["does not allow"]);
     assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0);
 }
 
@@ -139,7 +139,7 @@ fn strangers_do_not_starve_those_who_have_keys() {
     let agent = Agent::with_keys(&home, port, "");
     let run = format!("run w.toml --hosts 127.0.0.1:{port} --hosts-keys keys/client.keys");
     let ends = AtomicBool::new(false);
-    let said: Vec<Said> = std::thread::scope(|scope| {
+    let output: Vec<CommandOutput> = std::thread::scope(|scope| {
         for number in 0..24 {
             let ends = &ends;
             // Each thread holds a connection and reconnects when it is closed. Half of them begin a TLS handshake.
@@ -157,17 +157,17 @@ fn strangers_do_not_starve_those_who_have_keys() {
             });
         }
         std::thread::sleep(Duration::from_millis(500));
-        let said = (0..6).map(|_| home.plumb(&run)).collect();
+        let output = (0..6).map(|_| home.plumb(&run)).collect();
         ends.store(true, Ordering::Relaxed);
-        said
+        output
     });
-    for said in said {
-        said.ran();
+    for output in output {
+        output.expect_measured();
     }
     // More connections than the limit: the agent closes the oldest.
     let held: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
-    home.plumb(&run).ran();
+    home.plumb(&run).expect_measured();
     drop(held);
-    wait_until("it says so once", || agent.says().matches("connections that prove nothing").count() == 1);
+    wait_until("it reports it once", || agent.read_log().matches("connections that prove nothing").count() == 1);
     wait_until("no process is left", || agent.sessions().is_empty());
 }

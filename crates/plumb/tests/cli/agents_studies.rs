@@ -2,7 +2,7 @@
 
 use crate::agents::{Agent, socket};
 use crate::common::ports::free_port;
-use crate::common::{Home, Said, assert_no_test_data, wait_until};
+use crate::common::{CommandOutput, Home, assert_no_test_data, wait_until};
 use crate::mpi::launchers;
 use serde_json::Value;
 use std::process::Stdio;
@@ -61,7 +61,7 @@ fn a_study_runs_on_its_hosts() {
     let (home, hosts) = (&fleet.home, fleet.hosts());
     home.file("s.toml", &study(home, ""));
     let both = fleet.names().replace(',', ", ");
-    home.plumb(&format!("study plan s.toml {hosts} --check")).expect(0).says(&[
+    home.plumb(&format!("study plan s.toml {hosts} --check")).expect(0).expect_stdout(&[
         "Hosts that measure together",
         &format!("agents: {both}"),
         "2 hosts by their agents",
@@ -75,19 +75,19 @@ fn a_study_runs_on_its_hosts() {
     child.kill().unwrap();
     child.wait().unwrap();
     let other = format!("study resume --hosts {}", socket(&fleet.home, fleet.ports[0]));
-    home.plumb(&other).expect(2).complains(&[&format!("was begun with {both}"), "leave --hosts out"]);
+    home.plumb(&other).expect(2).expect_stderr(&[&format!("was begun with {both}"), "leave --hosts out"]);
     let before = ended(home);
     assert!(before < 4, "the kill came too late");
-    let said = home.plumb("study resume --json");
-    assert!([0, 3].contains(&said.code), "{said:?}");
-    let report = said.json();
+    let output = home.plumb("study resume --json");
+    assert!([0, 3].contains(&output.code), "{output:?}");
+    let report = output.json();
     assert_eq!(ended(home), 4, "{report}");
     let facts = report["systems"][0]["facts"].as_array().unwrap();
     let named = facts.iter().find(|fact| fact["name"] == "hosts at once").unwrap();
     assert_eq!(named["values"][0], format!("2: {both}"), "{named}");
     let results = home.query("SELECT run_id FROM study_run WHERE run_id IS NOT NULL");
     for run in results.iter().map(|row| row[0].as_str().unwrap()) {
-        assert_eq!(home.plumb(&format!("show {run} --json")).ran().json()["ranks"]["count"], 2);
+        assert_eq!(home.plumb(&format!("show {run} --json")).expect_measured().json()["ranks"]["count"], 2);
     }
     assert_no_test_data(&home.work());
     wait_until("no process is left", || fleet.is_idle());
@@ -103,7 +103,7 @@ fn agents_build_nothing_for_a_study() {
                 [[provision]]\nkind = \"loop\"\nname = \"disk\"\ndirectory = \"/mnt\"\nsize = \"512MiB\"\n\
                 [[provision]]\nkind = \"mkfs\"\nfs = \"${fs}\"\ndevice = \"@disk\"\nmount = \"/mnt/x\"\n";
     home.file("built.toml", &study(home, hard).replace("plots = 1", "plots = 2"));
-    plan("built.toml").expect(2).complains(&[
+    plan("built.toml").expect(2).expect_stderr(&[
         "factor `fs`",
         "nothing can be built on `agents`",
         "path = \"/mnt/${fs}\"",
@@ -112,30 +112,32 @@ fn agents_build_nothing_for_a_study() {
         "other.toml",
         &study(home, "").replace("random-read = {", "dialect = \"dd\"\nargs = \"if=/dev/zero of=x count=1\"\n#"),
     );
-    plan("other.toml").expect(2).complains(&["is in the language of dd", "Plumb's own workloads"]);
+    plan("other.toml").expect(2).expect_stderr(&["is in the language of dd", "Plumb's own workloads"]);
     home.file("counts.toml", &study(home, "").replace("\"read.iops\"", "\"device.reads\""));
-    plan("counts.toml").expect(2).complains(&["agents do not count `device.reads`"]);
+    plan("counts.toml").expect(2).expect_stderr(&["agents do not count `device.reads`"]);
     home.file("own.toml", &study(home, "[hosts]\nbox = { ssh = \"root@box\" }\n"));
-    plan("own.toml").expect(2).complains(&["chooses its own hosts (`box`)", "leave --hosts out"]);
+    plan("own.toml").expect(2).expect_stderr(&["chooses its own hosts (`box`)", "leave --hosts out"]);
     // Hosts from the file, and others that replace them.
     home.file("fleet.toml", &study(home, "[hosts]\nfleet = { agents = [\"a\", \"b\"] }\n"));
-    home.plumb("study plan fleet.toml").expect(0).says(&["on fleet: ", "fleet: a, b"]);
-    plan("fleet.toml").expect(0).says(&[&format!("fleet: {}", fleet.names().replace(',', ", "))]);
+    home.plumb("study plan fleet.toml").expect(0).expect_stdout(&["on fleet: ", "fleet: a, b"]);
+    plan("fleet.toml").expect(0).expect_stdout(&[&format!("fleet: {}", fleet.names().replace(',', ", "))]);
     for (agents, wrong) in
         [("[]", "has no agents"), ("[\"a\", \"a\"]", "names a twice"), ("[\"a b\"]", "`a b` is no host")]
     {
         home.file("wrong.toml", &study(home, &format!("[hosts]\nfleet = {{ agents = {agents} }}\n")));
-        home.plumb("study plan wrong.toml").expect(2).complains(&[wrong]);
+        home.plumb("study plan wrong.toml").expect(2).expect_stderr(&[wrong]);
     }
     let more = study(home, "[hosts]\nfleet = { agents = [\"a\"], kernel = \"6.1\" }\n");
     home.file("more.toml", &more);
-    home.plumb("study plan more.toml").expect(2).complains(&["agents, and more than that"]);
+    home.plumb("study plan more.toml").expect(2).expect_stderr(&["agents, and more than that"]);
     // Requests that the agents refuse, and a port without an agent.
     home.file("away.toml", &study(home, "").replace("${dir}", "/nowhere/${dir}"));
-    home.plumb(&format!("study run away.toml {hosts}")).expect(2).complains(&["the agent does not allow `/nowhere/"]);
+    home.plumb(&format!("study run away.toml {hosts}"))
+        .expect(2)
+        .expect_stderr(&["the agent does not allow `/nowhere/"]);
     home.file("s.toml", &study(home, ""));
     let nobody = format!("study run s.toml --hosts 127.0.0.1:{}", free_port());
-    home.plumb(&nobody).expect(2).complains(&["1 problem found", "is `plumb agent --listen` running there?"]);
+    home.plumb(&nobody).expect(2).expect_stderr(&["1 problem found", "is `plumb agent --listen` running there?"]);
 }
 
 // Protects a study whose host disappears: the run fails and names the host, the second such run ends the study, and it
@@ -147,12 +149,12 @@ fn a_study_goes_on_when_its_host_is_back() {
     fleet.home.file("s.toml", &study(&fleet.home, ""));
     let lost = fleet.agents.pop().unwrap();
     drop(lost);
-    let said = fleet.home.plumb(&format!("study run s.toml {hosts} --no-check")).expect(4);
-    said.complains(&[&format!("host {}", socket(&fleet.home, fleet.ports[1])), "resume --failed"]);
+    let output = fleet.home.plumb(&format!("study run s.toml {hosts} --no-check")).expect(4);
+    output.expect_stderr(&[&format!("host {}", socket(&fleet.home, fleet.ports[1])), "resume --failed"]);
     assert_eq!(runs(&fleet.home).iter().filter(|(status, _)| status == "failed").count(), 2);
     fleet.agents.push(Agent::local(&fleet.home, fleet.ports[1], ""));
-    let said = fleet.home.plumb("study resume --failed");
-    assert!([0, 3].contains(&said.code), "{said:?}");
+    let output = fleet.home.plumb("study resume --failed");
+    assert!([0, 3].contains(&output.code), "{output:?}");
     assert!(runs(&fleet.home).iter().all(|(status, _)| status == "done" || status == "rejected"));
 }
 
@@ -191,9 +193,9 @@ fn sweeps_floors_and_gates_are_of_hosts() {
     let swept = home.plumb(&format!("sweep threads=1,2 {at} --for w.toml --repeat 1 --json {hosts}"));
     assert!([0, 3].contains(&swept.code), "{swept:?}");
     let run = home.query("SELECT id FROM run LIMIT 1")[0][0].as_str().unwrap().to_owned();
-    assert_eq!(home.plumb(&format!("show {run} --json")).ran().json()["ranks"]["count"], 2);
+    assert_eq!(home.plumb(&format!("show {run} --json")).expect_measured().json()["ranks"]["count"], 2);
     home.plumb(&format!("sweep size=1M,2M {at} --for w.toml --repeat 1 {hosts}"))
-        .complains(&["on each of 2 hosts", "again for every run"]);
+        .expect_stderr(&["on each of 2 hosts", "again for every run"]);
     assert_no_test_data(&home.work());
     // The noise floor of two hosts does not apply to this machine.
     home.plumb(&format!("noise sim:ssd --budget 30s {hosts}")).expect(0);
@@ -207,12 +209,12 @@ fn sweeps_floors_and_gates_are_of_hosts() {
     let gate = "gate --baseline sim:ssd --candidate sim:ssd?slow=50% --budget 5m --json";
     let judged = home.plumb(&format!("{gate} {hosts}")).expect(1).json();
     let run = judged["runs"][0].as_str().unwrap();
-    assert_eq!(home.plumb(&format!("show {run} --json")).ran().json()["ranks"]["transport"], "agents");
+    assert_eq!(home.plumb(&format!("show {run} --json")).expect_measured().json()["ranks"]["transport"], "agents");
     let stored = format!("gate --baseline tag:none --candidate last {hosts}");
-    home.plumb(&stored).expect(2).complains(&["`last` was measured before", "leave --hosts out"]);
+    home.plumb(&stored).expect(2).expect_stderr(&["`last` was measured before", "leave --hosts out"]);
     home.plumb(&format!("gate --baseline /nowhere/a --candidate /nowhere/b {hosts}"))
         .expect(4)
-        .complains(&["the agent does not allow"]);
+        .expect_stderr(&["the agent does not allow"]);
     wait_until("no process is left", || fleet.is_idle());
 }
 
@@ -222,9 +224,9 @@ fn a_study_is_not_a_rank() {
     let home = Home::new();
     home.file("s.toml", &study(&home, ""));
     for launcher in launchers() {
-        let said = Said::of(launcher.command_after(&[], &home, 2, "study run s.toml"));
-        assert_ne!(said.code, 0, "{said:?}");
-        said.complains(&["cannot be one of 2 that were started together", "--hosts"]);
+        let command_output = CommandOutput::run(launcher.command_after(&[], &home, 2, "study run s.toml"));
+        assert_ne!(command_output.code, 0, "{command_output:?}");
+        command_output.expect_stderr(&["cannot be one of 2 that were started together", "--hosts"]);
         assert!(home.plumb("study list --json").expect(0).json().as_array().unwrap().is_empty());
     }
 }
@@ -238,7 +240,8 @@ fn seconds_of_hosts_are_streamed() {
     std::fs::create_dir(&dir).unwrap();
     let words = "--set time=4s --set size=1MiB --stream ndjson:seconds --json --no-store";
     let line = format!("run random-read --at {} {words}", dir.display());
-    let (alone, both) = (home.plumb(&line).ran().json(), home.plumb(&format!("{line} {hosts}")).ran().json());
+    let (alone, both) =
+        (home.plumb(&line).expect_measured().json(), home.plumb(&format!("{line} {hosts}")).expect_measured().json());
     let lines = std::fs::read_to_string(home.work().join("seconds")).unwrap();
     let depths = |run: &Value| -> Vec<u64> {
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -274,10 +277,10 @@ fn a_comparison_keeps_what_it_has() {
     wait_until("three runs are stored", || stored() >= 3);
     drop(fleet.agents.pop());
     let output = running.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains(&format!("host {}", socket(&fleet.home, fleet.ports[1]))), "{said}");
-    assert!(said.contains("the comparison covers the runs before it"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{printed}");
+    assert!(printed.contains(&format!("host {}", socket(&fleet.home, fleet.ports[1]))), "{printed}");
+    assert!(printed.contains("the comparison covers the runs before it"), "{printed}");
     let comparison: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(comparison["runs"].as_array().unwrap().len() >= 2, "{comparison}");
     wait_until("no process is left", || fleet.is_idle());

@@ -1,6 +1,6 @@
 //! `--anonymise` of `show`, `export` and `report`.
 
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use serde_json::Value;
 use std::process::Command;
 
@@ -16,7 +16,7 @@ const ORIGINALS: [&str; 8] = [HOST, USER, SERIAL, MOUNT, "alicecooper/bench", AD
 
 /// Stores two runs with these names in their environment, targets and findings.
 fn stored(home: &Home) -> [String; 2] {
-    home.plumb("run random-read --at sim:ssd --set time=200ms --set size=64MiB").ran();
+    home.plumb("run random-read --at sim:ssd --set time=200ms --set size=64MiB").expect_measured();
     let mut results = home.plumb("export").expect(0).json();
     let mut result = results[0].take();
     result["environment"]["hostname"] = HOST.into();
@@ -83,12 +83,12 @@ fn no_format_has_a_name() {
         format!("report {one}"),
         format!("report {one} {other}"),
     ] {
-        let said = home.plumb(&format!("{line} --anonymise")).expect(0).complains(&["anonymised: "]);
-        assert_anonymous(&line, &said.out);
-        assert_anonymous(&line, &said.err);
+        let output = home.plumb(&format!("{line} --anonymise")).expect(0).expect_stderr(&["anonymised: "]);
+        assert_anonymous(&line, &output.out);
+        assert_anonymous(&line, &output.err);
     }
-    let said = home.plumb(&format!("report {one} --html r.html --md r.md --xlsx r.xlsx --svg charts --anonymise"));
-    assert_anonymous("report", &said.expect(0).complains(&["2 hosts", "path-1", "address-1"]).err);
+    let output = home.plumb(&format!("report {one} --html r.html --md r.md --xlsx r.xlsx --svg charts --anonymise"));
+    assert_anonymous("report", &output.expect(0).expect_stderr(&["2 hosts", "path-1", "address-1"]).err);
     let read = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
     assert_anonymous("html", &read("r.html"));
     assert_anonymous("md", &read("r.md"));
@@ -135,6 +135,6 @@ fn one_name_is_one_word() {
     let elsewhere = Home::new();
     elsewhere.file("shared.json", &text);
     elsewhere.plumb("import shared.json").expect(0);
-    let said: Said = elsewhere.plumb("show -v").expect(0).says(&[host]);
-    assert_anonymous("imported", &said.out);
+    let output: CommandOutput = elsewhere.plumb("show -v").expect(0).expect_stdout(&[host]);
+    assert_anonymous("imported", &output.out);
 }

@@ -23,25 +23,25 @@ fn block(mark: &str) -> String {
 fn the_document_s_example_is_true() {
     let home = Home::new();
     home.file("study.toml", &block("ini study.toml"));
-    let said = home.plumb("audit study.toml");
-    assert_eq!(said.code, 3, "{}", said.err);
+    let output = home.plumb("audit study.toml");
+    assert_eq!(output.code, 3, "{}", output.err);
     let shown = block("console");
     let shown = shown.strip_prefix("$ plumb audit study.toml\n").unwrap();
-    assert_eq!(said.out.trim_end(), shown.trim_end());
+    assert_eq!(output.out.trim_end(), shown.trim_end());
 }
 
 #[test]
 fn published_studies_are_rejected_with_their_findings() {
     let home = Home::new();
     for name in ["three-systems", "raid4-vs-raid5", "mirrors", "ext3-kernels"] {
-        let said = home.with(["audit", "--json", &study(&format!("{name}.toml"))]);
-        assert_eq!(said.code, 3, "{name}: {}", said.err);
-        let audit: serde_json::Value = plumb_document::json::from_str(&said.out).unwrap();
+        let output = home.plumb_args(["audit", "--json", &study(&format!("{name}.toml"))]);
+        assert_eq!(output.code, 3, "{name}: {}", output.err);
+        let audit: serde_json::Value = plumb_document::json::from_str(&output.out).unwrap();
         assert_eq!(audit["schema"], "plumb.audit/1");
         assert_eq!(audit["verdict"], "reject");
         assert!(audit["findings"].as_array().unwrap().len() > 10);
     }
-    let several = home.with(["audit", &study("mirrors.toml"), &study("ext3-kernels.toml")]);
+    let several = home.plumb_args(["audit", &study("mirrors.toml"), &study("ext3-kernels.toml")]);
     assert!(several.out.contains("gmirror") && several.out.contains("PostMark"), "{}", several.out);
 }
 
@@ -58,9 +58,9 @@ fn a_sound_study_is_accepted() {
         .replace("seconds = \"142.2\"", "seconds = \"142.2\", spread = 0.01")
         .replace("10.7", "5.6");
     home.file("study.toml", &text);
-    let said = home.plumb("audit study.toml");
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    assert!(said.out.contains("1 of 1 claim stands") && said.out.contains("none"), "{}", said.out);
+    let output = home.plumb("audit study.toml");
+    assert_eq!(output.code, 0, "{}{}", output.out, output.err);
+    assert!(output.out.contains("1 of 1 claim stands") && output.out.contains("none"), "{}", output.out);
 }
 
 /// A bad file ends with 2, with its place and the reason; results of other files are not printed.
@@ -68,10 +68,10 @@ fn a_sound_study_is_accepted() {
 fn a_file_that_is_no_study_is_refused() {
     let home = Home::new();
     home.file("study.toml", &block("ini study.toml").replace("side = \"b\"", "side = \"c\""));
-    let said = home.with(["audit", &study("mirrors.toml"), "study.toml", "nothing.toml"]);
-    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    let output = home.plumb_args(["audit", &study("mirrors.toml"), "study.toml", "nothing.toml"]);
+    assert_eq!((output.code, output.out.as_str()), (2, ""));
     for words in ["study.toml:", "unknown side `c`", "cannot read nothing.toml"] {
-        assert!(said.err.contains(words), "{}", said.err);
+        assert!(output.err.contains(words), "{}", output.err);
     }
 }
 
@@ -80,17 +80,17 @@ fn codes_and_schemas_are_explained() {
     let home = Home::new();
     assert!(home.plumb("explain P3").out.contains("mounted"));
     // A code shared by audit and checks is explained for both.
-    home.plumb("explain e1").expect(0).says(&["Too few runs", "Why this threshold", "beneath-noise"]);
-    home.plumb("explain Z9").expect(2).complains(&["A1–A10", "P1–P10"]);
+    home.plumb("explain e1").expect(0).expect_stdout(&["Too few runs", "Why this threshold", "beneath-noise"]);
+    home.plumb("explain Z9").expect(2).expect_stderr(&["A1–A10", "P1–P10"]);
     for (code, has_check) in [("E1", true), ("P3", false)] {
-        let said = home.plumb(&format!("explain {code} --json")).expect(0);
-        let explained: serde_json::Value = plumb_document::json::from_str(&said.out).unwrap();
+        let output = home.plumb(&format!("explain {code} --json")).expect(0);
+        let explained: serde_json::Value = plumb_document::json::from_str(&output.out).unwrap();
         assert_eq!(explained["check"].is_object(), has_check, "{code}");
         assert_eq!(explained["audit_rules"][0]["code"], code);
     }
     for form in ["audit", "audit-result"] {
-        let said = home.with(["schema", form]);
-        let schema: serde_json::Value = plumb_document::json::from_str(&said.out).unwrap();
+        let output = home.plumb_args(["schema", form]);
+        let schema: serde_json::Value = plumb_document::json::from_str(&output.out).unwrap();
         assert!(schema["properties"].is_object(), "{form}");
     }
 }

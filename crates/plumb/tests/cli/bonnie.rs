@@ -1,7 +1,7 @@
 //! `plumb as bonnie++` end to end, compared with the real one.
 
 use crate::common::traced::{same, traced, whole_calls};
-use crate::common::{Home, Said, metric, needs};
+use crate::common::{CommandOutput, Home, metric, needs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
@@ -25,25 +25,25 @@ fn masked(line: &str) -> String {
 }
 
 #[test]
-fn wrong_words_are_told_as_the_tool_tells_them() {
+fn invalid_arguments_are_reported_like_the_original() {
     let home = Home::new();
     home.plumb("as bonnie++ -d . -u root -r 0 -s 64 -n 0 -f 2")
         .expect(1)
-        .complains(&["usage:\nbonnie++ [-d", "Version: 2.00a"]);
+        .expect_stderr(&["usage:\nbonnie++ [-d", "Version: 2.00a"]);
     home.plumb("as bonnie++ -d nowhere -u root")
         .expect(1)
-        .complains(&["Can't change to directory \"nowhere\".\nusage:"]);
-    home.plumb("as bonnie++ -u nobody-of-this-name").expect(1).complains(&["Can't find user nobody-of-this-name"]);
+        .expect_stderr(&["Can't change to directory \"nowhere\".\nusage:"]);
+    home.plumb("as bonnie++ -u nobody-of-this-name").expect(1).expect_stderr(&["Can't find user nobody-of-this-name"]);
     home.plumb("as bonnie++ --as-version=1.03 -h")
         .expect(1)
-        .complains(&["invalid option -- 'h'\nusage: bonnie++ [-d", "1.03e"]);
+        .expect_stderr(&["invalid option -- 'h'\nusage: bonnie++ [-d", "1.03e"]);
     if needs::is_root() {
         home.plumb("as bonnie++ -d .")
             .expect(1)
-            .complains(&["You must use the \"-u\" switch when running as root.\nusage:"]);
+            .expect_stderr(&["You must use the \"-u\" switch when running as root.\nusage:"]);
         home.plumb("as bonnie++ -r 4096 -u root -s 256 -n 0")
             .expect(1)
-            .complains(&["Using uid:0, gid:0.\nFile size should be"]);
+            .expect_stderr(&["Using uid:0, gid:0.\nFile size should be"]);
     } else {
         needs::skip("the rule about root needs root");
     }
@@ -56,26 +56,27 @@ fn a_run_prints_its_lines() {
         return needs::skip("`-u root` needs root");
     }
     let home = Home::new();
-    let said = home.plumb(&format!("as bonnie++ {SMALL}")).expect(0);
-    let line = masked(&said.out);
+    let output = home.plumb(&format!("as bonnie++ {SMALL}")).expect(0);
+    let line = masked(&output.out);
     assert!(line.starts_with("1.98,2.00a,golden,1,1,2M,,50,2,"), "{line}");
     assert!(line.contains(",1,3000,,2,,"), "{line}");
     assert_eq!(line.split(',').count(), 50, "{line}");
     assert_eq!(line.split(',').filter(|field| *field == "latency").count(), 12, "{line}");
-    said.complains(&[
-        "Version 2.00a       ------Sequential Output------",
-        "golden    2M:::50:2 ",
-        "        1:3000:0/2 ",
-    ])
-    .complains(&["plumb: file rates in the table are rates", "--compat=strict"]);
+    output
+        .expect_stderr(&[
+            "Version 2.00a       ------Sequential Output------",
+            "golden    2M:::50:2 ",
+            "        1:3000:0/2 ",
+        ])
+        .expect_stderr(&["plumb: file rates in the table are rates", "--compat=strict"]);
     let old = home.plumb("as bonnie++ --as-version=1.03 -u root -r 0 -s 1 -n 1 -m golden").expect(0);
     let line = old.out.lines().last().unwrap_or_default();
     assert_eq!(line.split(',').count(), 27, "{line}");
-    old.complains(&[
+    old.expect_stderr(&[
         "Using uid:0, gid:0.\nWriting with putc()...done\nWriting intelligently...done\nRewriting...done\n",
     ])
-    .complains(&["Reading with getc()...done\nReading intelligently...done\nstart 'em...done...done...done...\n"])
-    .complains(&["Create files in sequential order...done.\nStat files in sequential order...done.\n"]);
+    .expect_stderr(&["Reading with getc()...done\nReading intelligently...done\nstart 'em...done...done...done...\n"])
+    .expect_stderr(&["Create files in sequential order...done.\nStat files in sequential order...done.\n"]);
     let links =
         home.plumb("as bonnie++ --compat=strict -q -b -u root -r 0 -s 0 -n 1:-1 -x 2 -m golden -z 42").expect(0);
     let lines: Vec<String> = links.out.lines().map(masked).collect();
@@ -164,7 +165,7 @@ impl Calls {
     }
 
     /// Returns the calls of the seekers, or of all other threads, in order.
-    fn of(&self, seekers: bool) -> Vec<&str> {
+    fn select(&self, seekers: bool) -> Vec<&str> {
         let who = self.seekers();
         let wanted = |thread: &str| who.contains(thread) == seekers;
         self.events.iter().filter(|(thread, _)| wanted(thread)).map(|(_, event)| event.as_str()).collect()
@@ -264,7 +265,7 @@ pub(crate) fn compared(words: &str, calls_min: usize) -> Result<(), String> {
     let theirs = calls(&home, &real);
     let own = ["as", "bonnie++", "--compat=strict"];
     let ours = calls(&home, &home.command(own.iter().chain(&words)));
-    let (their_calls, our_calls) = (theirs.of(false), ours.of(false));
+    let (their_calls, our_calls) = (theirs.select(false), ours.select(false));
     let (their_calls, our_calls) = (without_last_removal(their_calls), without_last_removal(our_calls));
     if their_calls.len() < calls_min {
         return Err(format!("bonnie++ {}: strace saw only {} calls", words.join(" "), their_calls.len()));
@@ -273,7 +274,7 @@ pub(crate) fn compared(words: &str, calls_min: usize) -> Result<(), String> {
     // The distribution of seeks over several seekers is random.
     let sorted = |calls: &Calls| {
         let mut all: Vec<String> =
-            calls.of(true).into_iter().filter(|event| *event != "unlink B").map(str::to_owned).collect();
+            calls.select(true).into_iter().filter(|event| *event != "unlink B").map(str::to_owned).collect();
         all.sort_unstable();
         all
     };
@@ -338,10 +339,10 @@ fn another_user_measures_and_roots_database_has_the_result() {
     ] {
         let mut command = home.command(line.split_whitespace());
         command.env("PLUMB_DB", &db);
-        Said::of(command).expect(0).complains(&["Using uid:65534"]);
+        CommandOutput::run(command).expect(0).expect_stderr(&["Using uid:65534"]);
         let mut command = home.command(["show", "last", "--json"]);
         command.env("PLUMB_DB", &db);
-        let result = Said::of(command).expect(0).json();
+        let result = CommandOutput::run(command).expect(0).json();
         assert!(metric(&result, phase, "write.bw")["value"].as_f64().unwrap() > 0.0, "{line}");
         // A process can read its own I/O counters even after it has changed its user.
         let seen = &result["checks"].as_array().unwrap().iter().find(|finding| finding["code"] == "A1");

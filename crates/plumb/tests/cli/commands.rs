@@ -1,6 +1,6 @@
 //! Every command answers, and its self-description is correct.
 
-use crate::common::{Home, Said, flat, needs, schema};
+use crate::common::{CommandOutput, Home, flat, needs, schema};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,34 +28,38 @@ fn every_command_has_help() {
         assert!(commands.iter().any(|command| command == known), "{known} is missing from {commands:?}");
     }
     for command in &commands {
-        let said = home.plumb(&format!("help {command}")).expect(0);
-        assert!(said.out.contains("Usage: plumb"), "{}", said.out);
+        let output = home.plumb(&format!("help {command}")).expect(0);
+        assert!(output.out.contains("Usage: plumb"), "{}", output.out);
         home.plumb(&format!("{command} --help")).expect(if command == "help" { 2 } else { 0 });
     }
-    home.plumb("--version").expect(0).says(&["plumb 0."]);
+    home.plumb("--version").expect(0).expect_stdout(&["plumb 0."]);
     let mut bare = home.command::<&str>([]);
     bare.env("PLUMB_DB", "results.db");
-    for said in [home.plumb(""), Said::of(bare)] {
-        let said = said.expect(2).complains(&["plumb try [PATH]", "Examples:", "plumb --help"]);
-        assert!(!said.err.contains("error:"), "{}", said.err);
-        let commands = said.err.lines().filter(|line| line.starts_with("  plumb ")).count();
-        assert!(commands == 8 && said.err.lines().count() < 16, "six commands and two examples: {}", said.err);
+    for output in [home.plumb(""), CommandOutput::run(bare)] {
+        let output = output.expect(2).expect_stderr(&["plumb try [PATH]", "Examples:", "plumb --help"]);
+        assert!(!output.err.contains("error:"), "{}", output.err);
+        let commands = output.err.lines().filter(|line| line.starts_with("  plumb ")).count();
+        assert!(commands == 8 && output.err.lines().count() < 16, "six commands and two examples: {}", output.err);
     }
-    home.plumb("--help").expect(0).says(&["Commands: Measure storage: try", "Compare: compare", "Results: list"]);
+    home.plumb("--help").expect(0).expect_stdout(&[
+        "Commands: Measure storage: try",
+        "Compare: compare",
+        "Results: list",
+    ]);
 }
 
 /// Mistyped commands are suggested, and missing arguments are listed.
 #[test]
 fn a_slip_is_answered_with_what_was_meant() {
     let home = Home::new();
-    home.plumb("tyr /mnt").expect(2).complains(&["unrecognized subcommand 'tyr'", "'try'"]);
-    home.plumb("study check disk.toml").expect(2).complains(&["'plumb check'"]);
-    home.plumb("resume disk.toml").expect(2).complains(&["'plumb study resume'"]);
-    home.plumb("study pln x").expect(2).complains(&["'plan'"]);
-    home.plumb("as").expect(0).says(&["iozone", "Bonnie++", "plumb as fio --name=a"]);
+    home.plumb("tyr /mnt").expect(2).expect_stderr(&["unrecognized subcommand 'tyr'", "'try'"]);
+    home.plumb("study check disk.toml").expect(2).expect_stderr(&["'plumb check'"]);
+    home.plumb("resume disk.toml").expect(2).expect_stderr(&["'plumb study resume'"]);
+    home.plumb("study pln x").expect(2).expect_stderr(&["'plan'"]);
+    home.plumb("as").expect(0).expect_stdout(&["iozone", "Bonnie++", "plumb as fio --name=a"]);
     assert!(home.plumb("as --json").expect(0).json().as_array().unwrap().len() > 20);
-    home.plumb("fit-for").expect(0).says(&["etcd"]);
-    home.plumb("fit-for --limit play/read.bw>1").expect(2).complains(&["name one first"]);
+    home.plumb("fit-for").expect(0).expect_stdout(&["etcd"]);
+    home.plumb("fit-for --limit play/read.bw>1").expect(2).expect_stderr(&["name one first"]);
 }
 
 /// Options that permit overwriting exist for commands that overwrite, and for no others.
@@ -72,7 +76,7 @@ fn permissions_are_offered_where_something_is_written() {
     assert!(offers("try", "--no-store") && !offers("list", "--no-store"));
     let manual = home.plumb("man list").expect(0).out;
     assert!(!manual.contains("destroy"), "{manual}");
-    home.plumb("try --destory X sim:ssd").expect(2).complains(&["'--destroy'"]);
+    home.plumb("try --destory X sim:ssd").expect(2).expect_stderr(&["'--destroy'"]);
     // The alias before the command still works.
     home.plumb("--plumb-allow /nowhere workloads").expect(0);
 }
@@ -81,7 +85,11 @@ fn permissions_are_offered_where_something_is_written() {
 #[test]
 fn the_settings_are_shown_with_their_origin() {
     let home = Home::new();
-    home.plumb("config").expect(0).says(&["config.toml (does not exist)", "allow (nothing) default", "docs/config.md"]);
+    home.plumb("config").expect(0).expect_stdout(&[
+        "config.toml (does not exist)",
+        "allow (nothing) default",
+        "docs/config.md",
+    ]);
     let file = home.work().join("settings/plumb/config.toml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, "allow = [\"/data/bench\"]\n").unwrap();
@@ -89,11 +97,11 @@ fn the_settings_are_shown_with_their_origin() {
         let mut command = home.command(arguments);
         command.env("XDG_CONFIG_HOME", home.work().join("settings"));
         command.env("PLUMB_ALLOW", "/tmp/x, SERIAL1").env("PLUMB_STREAM_TOKEN", "s3cret");
-        Said::of(command)
+        CommandOutput::run(command)
     };
     let shown = with(&["config"]).expect(0);
     assert!(!shown.out.contains("s3cret"), "{}", shown.out);
-    shown.says(&["PLUMB_STREAM_TOKEN (set, not shown) environment"]);
+    shown.expect_stdout(&["PLUMB_STREAM_TOKEN (set, not shown) environment"]);
     let json = with(&["config", "--destroy", "S9", "--json"]).expect(0).json();
     let values: Vec<[&str; 3]> = json["values"]
         .as_array()
@@ -128,7 +136,7 @@ fn all_commands(home: &Home) -> Vec<String> {
 fn long_help_has_examples_and_exit_codes_and_short_help_stays_short() {
     let home = Home::new();
     for command in all_commands(&home).iter().map(String::as_str).chain([""]) {
-        home.plumb(&format!("{command} --help")).expect(0).says(&["Examples: ", "Exit codes: "]);
+        home.plumb(&format!("{command} --help")).expect(0).expect_stdout(&["Examples: ", "Exit codes: "]);
         let short = home.plumb(&format!("{command} -h")).expect(0).out;
         assert!(!short.contains("Examples:"), "{command}: {short}");
     }
@@ -137,11 +145,13 @@ fn long_help_has_examples_and_exit_codes_and_short_help_stays_short() {
 /// Help on a narrow terminal has the same text as on a wide one: lines break between words.
 // Protects: help names every case that ends with an exit code.
 #[test]
-fn help_says_what_ends_with_1_and_3() {
+fn help_explains_exit_codes_1_and_3() {
     let home = Home::new();
-    home.plumb("--help").expect(0).says(&["a condition is false: --assert, a limit of fit-for"]);
-    home.plumb("audit --help").expect(0).says(&["every claim stands", "a claim is unsupported or contradicted"]);
-    home.plumb("verify-capacity --help").expect(0).says(&["unless it is a blank loop device"]);
+    home.plumb("--help").expect(0).expect_stdout(&["a condition is false: --assert, a limit of fit-for"]);
+    home.plumb("audit --help")
+        .expect(0)
+        .expect_stdout(&["every claim stands", "a claim is unsupported or contradicted"]);
+    home.plumb("verify-capacity --help").expect(0).expect_stdout(&["unless it is a blank loop device"]);
 }
 
 #[test]
@@ -151,7 +161,7 @@ fn help_splits_no_word_at_40_columns() {
         let at = |columns: &str| {
             let mut help = home.command(command.split_whitespace().chain(["--help"]));
             help.env("COLUMNS", columns);
-            flat(&Said::of(help).expect(0).out)
+            flat(&CommandOutput::run(help).expect(0).out)
         };
         assert_eq!(at("40"), at("100"), "{command}");
     }
@@ -161,12 +171,12 @@ fn help_splits_no_word_at_40_columns() {
 #[test]
 fn errors_and_completions_offer_only_what_people_type() {
     let home = Home::new();
-    let said = home.plumb("agent --listen x --rak").expect(2);
-    assert!(said.err.contains("'--rak'") && !said.err.contains("--rank"), "{}", said.err);
-    let said = home.plumb("run random-read --sim-rum 1,1").expect(2);
-    assert!(said.err.contains("'--sim-rum'") && !said.err.contains("--sim-run"), "{}", said.err);
-    home.plumb("run random-read --tim 1s").expect(2).complains(&["unexpected argument '--tim'"]);
-    home.plumb("try --sede 1").expect(2).complains(&["'--seed'"]);
+    let output = home.plumb("agent --listen x --rak").expect(2);
+    assert!(output.err.contains("'--rak'") && !output.err.contains("--rank"), "{}", output.err);
+    let output = home.plumb("run random-read --sim-rum 1,1").expect(2);
+    assert!(output.err.contains("'--sim-rum'") && !output.err.contains("--sim-run"), "{}", output.err);
+    home.plumb("run random-read --tim 1s").expect(2).expect_stderr(&["unexpected argument '--tim'"]);
+    home.plumb("try --sede 1").expect(2).expect_stderr(&["'--seed'"]);
     for shell in ["bash", "zsh", "fish"] {
         let offered = home.plumb(&format!("completions {shell}")).expect(0).out;
         assert!(!offered.contains("with-parent") && !offered.contains("detached"), "{shell}");
@@ -179,11 +189,14 @@ fn usage_does_not_show_options_as_required() {
     let home = Home::new();
     let mut command = home.command(["compare"]);
     command.env("PLUMB_DB", "x.db");
-    for said in
-        [Said::of(command), home.plumb("compare --db x.db"), home.plumb("compare --json"), home.plumb("compare")]
-    {
-        let said = said.expect(2).complains(&["<A>", "Usage: plumb compare [OPTIONS] <A> <B>"]);
-        assert!(!said.err.contains("--db"), "{}", said.err);
+    for output in [
+        CommandOutput::run(command),
+        home.plumb("compare --db x.db"),
+        home.plumb("compare --json"),
+        home.plumb("compare"),
+    ] {
+        let output = output.expect(2).expect_stderr(&["<A>", "Usage: plumb compare [OPTIONS] <A> <B>"]);
+        assert!(!output.err.contains("--db"), "{}", output.err);
     }
 }
 
@@ -224,7 +237,7 @@ fn the_manual_has_a_page_for_every_command() {
         files.push(path);
     }
     assert_eq!(std::fs::read_dir(home.work().join("pages")).unwrap().count(), files.len(), "no page but these");
-    home.plumb("man nonsense").expect(2).complains(&["no command `plumb nonsense`", "--help"]);
+    home.plumb("man nonsense").expect(2).expect_stderr(&["no command `plumb nonsense`", "--help"]);
     if !needs::tools(&["groff"]) {
         return;
     }
@@ -285,7 +298,7 @@ fn the_page_of_commands_names_every_variable() {
 #[test]
 fn the_promise_of_stability_is_pointed_to() {
     let home = Home::new();
-    let help = home.plumb("schema --help").expect(0).says(&["docs/json.md"]).out;
+    let help = home.plumb("schema --help").expect(0).expect_stdout(&["docs/json.md"]).out;
     let promise = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json.md");
     let promise = std::fs::read_to_string(promise).unwrap();
     let formats: Vec<&str> = help
@@ -432,10 +445,10 @@ fn every_check_is_explained() {
     let codes: Vec<&str> = checks.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(codes.len() < all.lines().count() && codes.len() >= 24, "{codes:?}");
     for code in codes {
-        home.plumb(&format!("explain {code}")).expect(0).says(&[code, "What", "Why", "How", "Threshold"]);
+        home.plumb(&format!("explain {code}")).expect(0).expect_stdout(&[code, "What", "Why", "How", "Threshold"]);
     }
-    home.plumb("explain a3").expect(0).says(&["A3 · Write not flushed"]);
-    home.plumb("explain Z9").expect(2).complains(&["unknown check `Z9`", "A1"]);
+    home.plumb("explain a3").expect(0).expect_stdout(&["A3 · Write not flushed"]);
+    home.plumb("explain Z9").expect(2).expect_stderr(&["unknown check `Z9`", "A1"]);
 }
 
 /// The output of `--translate` translates to itself.

@@ -1,13 +1,13 @@
 //! Comparisons on simulated devices, where the truth is known.
 
-use crate::common::{Home, Said, breadth, verdicts};
+use crate::common::{CommandOutput, Home, breadth, verdicts};
 use serde_json::Value;
 
 fn compare(home: &Home, a: &str, b: &str, more: &str) -> Value {
     let line = format!("compare {a} {b} --json --no-store {more}");
-    let said: Said = home.plumb(&line);
-    assert!([0, 3].contains(&said.code), "{said:?}");
-    said.json()
+    let output: CommandOutput = home.plumb(&line);
+    assert!([0, 3].contains(&output.code), "{output:?}");
+    output.json()
 }
 
 /// Returns the one verdict of a comparison for one workload's rate.
@@ -108,7 +108,7 @@ fn what_differs_besides_the_declared_factor_confounds() {
     assert!(other["verdict_note"].as_str().unwrap().contains("Confounded"));
     home.plumb(&format!("compare {a} {b} --varying fs"))
         .expect(0)
-        .says(&["warn D5 Confounded: besides fs, the sides differ in"]);
+        .expect_stdout(&["warn D5 Confounded: besides fs, the sides differ in"]);
     assert_eq!(compare(&home, a, a, "--varying fs")["confounded"], false);
 }
 
@@ -116,13 +116,13 @@ fn what_differs_besides_the_declared_factor_confounds() {
 #[test]
 fn a_difference_of_two_targets_is_printed_once() {
     let home = Home::new();
-    let said = home.plumb("compare sim:hdd sim:ssd --for database --blocks 6").ran();
-    assert_eq!(said.out.matches("rotational: true | false").count(), 1, "{}", said.out);
+    let output = home.plumb("compare sim:hdd sim:ssd --for database --blocks 6").expect_measured();
+    assert_eq!(output.out.matches("rotational: true | false").count(), 1, "{}", output.out);
 }
 
 /// A side that leaves work behind makes the other one pay, and must not win by it.
 #[test]
-fn a_side_that_leaves_work_behind_wins_nothing_and_a_pause_is_the_way_out() {
+fn a_side_that_leaves_unfinished_work_wins_nothing_and_a_pause_is_the_way_out() {
     let home = Home::new();
     let (clean, leaves) = ("sim:ssd?cv=2%", "sim:ssd?cv=2%&carry=10%");
     for seed in 0..4 {
@@ -206,13 +206,13 @@ fn the_runs_follow_the_order() {
     let ran: String = runs.iter().map(|row| if row[1] == "sim:ssd" { 'A' } else { 'B' }).collect();
     assert_eq!(ran, order);
     let ids: Vec<&Value> = runs.iter().map(|row| &row[0]).collect();
-    let said: Vec<&Value> = comparison["runs"].as_array().unwrap().iter().collect();
+    let output: Vec<&Value> = comparison["runs"].as_array().unwrap().iter().collect();
     let sorted = |mut ids: Vec<String>| {
         ids.sort();
         ids
     };
     let texts = |ids: &[&Value]| sorted(ids.iter().map(|id| id.to_string()).collect());
-    assert_eq!(texts(&ids), texts(&said));
+    assert_eq!(texts(&ids), texts(&output));
     assert_eq!(home.query("SELECT count(*) FROM comparison")[0][0], 1);
 }
 
@@ -276,7 +276,7 @@ fn with_plots_the_provisioning_is_the_sample() {
     assert!(runs >= 16 && runs.is_multiple_of(8), "whole rounds over the plots: {runs} runs");
     home.plumb("compare sim:hdd?plot=2% sim:hdd?plot=2%&slow=30% --plots 4 --no-store")
         .expect(0)
-        .says(&["4 plots", "places: sim:hdd?plot=2% #1"]);
+        .expect_stdout(&["4 plots", "places: sim:hdd?plot=2% #1"]);
 }
 
 /// Provisionings that differ by 6 % do not create winners, neither by the chance of the draw nor by many runs on each.
@@ -302,18 +302,18 @@ fn several_places_are_given_with_commas() {
     for name in ["a", "b", "c,d"] {
         std::fs::create_dir(home.work().join(name)).unwrap();
     }
-    let refused = |line: &str, why: &[&str]| drop(home.plumb(line).expect(2).complains(why));
+    let refused = |line: &str, why: &[&str]| drop(home.plumb(line).expect(2).expect_stderr(why));
     refused("compare a,./a b", &["names `./a` twice"]);
     refused("compare a,b sim:ssd", &["a,b has 2 places and sim:ssd has one place", "both at least two"]);
     refused("compare a b --plots 3", &["`--plots` only provisions simulated devices", "A1,A2,A3"]);
     refused("compare a,nowhere b,a", &["`nowhere` cannot be used"]);
     // A directory whose name contains a comma is a single target.
-    home.plumb("compare c,d nowhere").expect(2).complains(&["`nowhere` cannot be used"]);
+    home.plumb("compare c,d nowhere").expect(2).expect_stderr(&["`nowhere` cannot be used"]);
 }
 
 /// Among many numbers, one is expected to differ by chance: the correction is in the JSON and on the page.
 #[test]
-fn raw_and_corrected_p_are_both_told() {
+fn raw_and_corrected_p_are_both_printed() {
     let home = Home::new();
     let comparison = compare(&home, "sim:hdd", "sim:hdd?cv=3%", "--for random-read,fsync-log");
     let contrasts = comparison["contrasts"].as_array().unwrap();
@@ -324,11 +324,11 @@ fn raw_and_corrected_p_are_both_told() {
     }
     assert!(contrasts.iter().any(|contrast| contrast["p_adjusted"].as_f64() > contrast["p"].as_f64()));
     home.plumb("compare sim:hdd sim:hdd?cv=3% --for random-read,fsync-log --no-store")
-        .says(&["p corrected for 4 comparisons (Holm)"]);
+        .expect_stdout(&["p corrected for 4 comparisons (Holm)"]);
 }
 
 #[test]
-fn drift_and_several_speeds_are_told() {
+fn drift_and_several_speeds_are_reported() {
     let home = Home::new();
     let found = |device: &str, code: &str| -> Option<String> {
         let comparison = compare(&home, device, device, "--seed 3");
@@ -345,7 +345,7 @@ fn drift_and_several_speeds_are_told() {
 
 /// The JSON contains the comparison's own checks and its plan.
 #[test]
-fn checks_over_the_comparison_are_told() {
+fn checks_of_the_comparison_are_reported() {
     let home = Home::new();
     let comparison = compare(&home, "sim:hdd", "sim:hdd?slow=20%", "--for random-read,fsync-log --time 2s");
     let level = |code: &str| {
@@ -365,8 +365,8 @@ fn checks_over_the_comparison_are_told() {
 fn one_provisioning_a_side_asks_for_no_more_blocks() {
     let home = Home::new();
     let line = "compare sim:ssd?cv=8% sim:ssd?cv=8%&slow=2% --varying fs --no-store";
-    let said = home.plumb(line).complains(&["no verdict about fs"]);
-    assert!(!said.out.contains("--budget"), "{}", said.out);
+    let output = home.plumb(line).expect_stderr(&["no verdict about fs"]);
+    assert!(!output.out.contains("--budget"), "{}", output.out);
     let comparison = home.plumb(&format!("{line} --json")).json();
     for contrast in comparison["contrasts"].as_array().unwrap() {
         assert_eq!((&contrast["verdict"], &contrast["blocks_needed"]), (&"cannot-tell".into(), &Value::Null));
@@ -374,7 +374,7 @@ fn one_provisioning_a_side_asks_for_no_more_blocks() {
 }
 
 #[test]
-fn every_contrast_says_what_it_measured() {
+fn every_contrast_names_what_it_measured() {
     let home = Home::new();
     let comparison = compare(&home, "sim:ssd", "sim:ssd?slow=20%", "--for random-read");
     for contrast in comparison["contrasts"].as_array().unwrap() {
@@ -385,13 +385,13 @@ fn every_contrast_says_what_it_measured() {
 #[test]
 fn lengths_of_nothing_are_refused() {
     let home = Home::new();
-    for (option, said) in [("--budget 0s", "--budget 0s"), ("--time 0s", "--time 0s"), ("--size 0", "--size 0")] {
-        home.plumb(&format!("compare sim:ssd sim:ssd {option}")).expect(2).complains(&[said]);
-        home.plumb(&format!("noise sim:ssd {option}")).expect(2).complains(&[said]);
+    for (option, output) in [("--budget 0s", "--budget 0s"), ("--time 0s", "--time 0s"), ("--size 0", "--size 0")] {
+        home.plumb(&format!("compare sim:ssd sim:ssd {option}")).expect(2).expect_stderr(&[output]);
+        home.plumb(&format!("noise sim:ssd {option}")).expect(2).expect_stderr(&[output]);
     }
-    home.plumb("sweep depth=1,2 sim:ssd --time 0s").expect(2).complains(&["--time 0s"]);
-    home.plumb("try sim:ssd --time 1ms").expect(2).complains(&["--time 1ms", "too short"]);
-    home.plumb("try sim:ssd --size -5").expect(2).complains(&["-5", "--size"]);
+    home.plumb("sweep depth=1,2 sim:ssd --time 0s").expect(2).expect_stderr(&["--time 0s"]);
+    home.plumb("try sim:ssd --time 1ms").expect(2).expect_stderr(&["--time 1ms", "too short"]);
+    home.plumb("try sim:ssd --size -5").expect(2).expect_stderr(&["-5", "--size"]);
 }
 
 // Protects: `--phase` excludes the numbers of other phases, and a misspelt phase stops before anything runs.
@@ -402,8 +402,8 @@ fn a_comparison_can_be_of_one_phase() {
     let contrasts = comparison["contrasts"].as_array().unwrap();
     assert!(!contrasts.is_empty() && contrasts.iter().all(|one| one["phase"] == "create"), "{contrasts:#?}");
     assert_eq!(comparison["planned"], contrasts.len(), "other phases are not missing");
-    let said = home.plumb("compare sim:ssd sim:ssd --for small-files --phase cretae").expect(2);
-    said.complains(&["--phase cretae", "its phases: create, stat, read, delete"]);
+    let output = home.plumb("compare sim:ssd sim:ssd --for small-files --phase cretae").expect(2);
+    output.expect_stderr(&["--phase cretae", "its phases: create, stat, read, delete"]);
 }
 
 // Protects: advice to run longer can be followed as printed.
@@ -423,7 +423,7 @@ fn every_measuring_command_takes_a_length() {
 fn equal_rates_do_not_hide_a_stall() {
     let home = Home::new();
     let line = "compare sim:ssd sim:ssd?stall=200ms --no-store";
-    home.plumb(line).expect(0).says(&[
+    home.plumb(line).expect(0).expect_stdout(&[
         "are equivalent, within 5 %, in ",
         "; but the slowest read of sim:ssd?stall=200ms took 200 ms, against ",
         "slow ops (A | B)",
@@ -433,6 +433,6 @@ fn equal_rates_do_not_hide_a_stall() {
     let tail = &comparison["tails"][0];
     assert_eq!(tail["candidate"]["runs_beyond"], tail["candidate"]["runs"], "{tail}");
     assert_eq!(tail["baseline"]["runs_beyond"], 0, "{tail}");
-    let alike = home.plumb("compare sim:ssd sim:ssd --no-store").expect(0).says(&["slow ops (A | B)"]);
+    let alike = home.plumb("compare sim:ssd sim:ssd --no-store").expect(0).expect_stdout(&["slow ops (A | B)"]);
     assert!(!alike.out.contains("the slowest read"), "{}", alike.out);
 }

@@ -40,7 +40,7 @@ Rmdir "\clients\client1\d" NT_STATUS_OK
 /// Protects the whole path: clients work for the requested time, the report contains their operations, nothing is left
 /// behind, and the result is stored. Other files are not removed.
 #[test]
-fn clients_do_what_a_load_file_says() {
+fn clients_follow_a_load_file() {
     let home = Home::new();
     home.file("load.txt", LOAD);
     let run = home.plumb("as dbench -c load.txt -t 2 3").expect(0);
@@ -54,11 +54,11 @@ fn clients_do_what_a_load_file_says() {
     assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("dbench"), json!(1)]]);
     std::fs::create_dir_all(home.work().join("clients/client0")).unwrap();
     home.file("clients/client0/mine", "x");
-    home.plumb("as dbench -c load.txt -t 1 1").expect(5).complains(&["clients/client0/mine' exists"]);
+    home.plumb("as dbench -c load.txt -t 1 1").expect(5).expect_stderr(&["clients/client0/mine' exists"]);
     assert!(home.work().join("clients/client0/mine").exists());
     std::fs::remove_dir_all(home.work().join("clients")).unwrap();
     home.file("bad.txt", "Close 1 NT_STATUS_OK\n");
-    home.plumb("as dbench -c bad.txt -t 1 1").expect(1).complains(&["line 1: handle 1 is not open here"]);
+    home.plumb("as dbench -c bad.txt -t 1 1").expect(1).expect_stderr(&["line 1: handle 1 is not open here"]);
 }
 
 /// Returns the first calls of a client on its files.

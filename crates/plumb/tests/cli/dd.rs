@@ -2,7 +2,7 @@
 //! and have the same output and exit code.
 
 use crate::common::needs::tools;
-use crate::common::{Home, Said, wait_until};
+use crate::common::{CommandOutput, Home, wait_until};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -88,8 +88,8 @@ pub(crate) fn compare(lines: &[&str]) {
         let theirs = left(&home, "theirs", Path::new("/usr/bin/dd"), line);
         let mine = left(&home, "ours", &ours, line);
         // Plumb's additions to dd's output are marked as its own.
-        let said = mine.err.lines().filter(|said| !said.starts_with("plumb: ")).collect::<Vec<_>>().join("\n");
-        assert_eq!((mine.code, &said), (theirs.code, &theirs.err), "{line}");
+        let printed = mine.err.lines().filter(|printed| !printed.starts_with("plumb: ")).collect::<Vec<_>>().join("\n");
+        assert_eq!((mine.code, &printed), (theirs.code, &theirs.err), "{line}");
         assert!(mine.out == theirs.out, "{line}: other bytes on standard output");
         for (mine, theirs) in mine.files.iter().zip(&theirs.files) {
             assert!(mine == theirs, "{line}: {} differs from {} of dd", mine.0, theirs.0);
@@ -165,7 +165,7 @@ fn closed_streams_are_dds() {
 }
 
 #[test]
-fn what_cannot_be_written_or_reached_is_told_as_by_dd() {
+fn unwritable_and_unreachable_files_are_reported_like_dd() {
     compare(&[
         "dd if=f of=/dev/full",
         "dd if=f of=/dev/full bs=1k count=2",
@@ -229,7 +229,7 @@ fn conversions_are_byte_for_byte_dds() {
 }
 
 #[test]
-fn what_goes_wrong_is_said_as_dd_says_it() {
+fn failures_are_reported_like_dd() {
     compare(&[
         "dd if=/nothing of=x",
         "dd if=f of=/nothing/x",
@@ -273,7 +273,7 @@ fn calls(home: &Home, name: &str, program: &Path, words: &str) -> Vec<String> {
     files.sort();
     let text: String = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
     let place = format!("<{}/", directory.canonicalize().unwrap().display());
-    let told = |line: &str| -> Option<String> {
+    let reported = |line: &str| -> Option<String> {
         let (call, rest) = line.split_once('(')?;
         let (_, rest) = rest.split_once(&place)?;
         let (file, rest) = rest.split_once('>')?;
@@ -285,7 +285,7 @@ fn calls(home: &Home, name: &str, program: &Path, words: &str) -> Vec<String> {
         let words: String = rest.chars().filter(|c| !c.is_whitespace() && *c != ',').collect();
         Some(format!("{call} {file} {words}"))
     };
-    text.lines().filter_map(told).collect()
+    text.lines().filter_map(reported).collect()
 }
 
 /// The same calls in the same order, with the same sizes at the same offsets, if a size was given.
@@ -329,14 +329,14 @@ fn files_that_plumb_did_not_make_are_not_overwritten() {
     let mine = home.file("mine", "what I wrote");
     home.file("other", "something else");
     let refused = ["PLUMB_ALLOW=", "mine"];
-    home.plumb("as dd if=other of=mine bs=4k").expect(1).complains(&refused);
-    home.plumb("as dd if=other of=mine conv=notrunc count=1").expect(1).complains(&refused);
-    home.plumb("as dd if=/dev/zero of=mine seek=5 count=1").expect(1).complains(&refused);
+    home.plumb("as dd if=other of=mine bs=4k").expect(1).expect_stderr(&refused);
+    home.plumb("as dd if=other of=mine conv=notrunc count=1").expect(1).expect_stderr(&refused);
+    home.plumb("as dd if=/dev/zero of=mine seek=5 count=1").expect(1).expect_stderr(&refused);
     let exchanged = home.plumb("as dd if=/dev/null of=mine").expect(1);
-    exchanged.complains(&["/dev/null is empty", "12 bytes", "are input and output swapped?", "PLUMB_ALLOW="]);
-    home.plumb("as dd if=missing of=mine").expect(1).complains(&["failed to open 'missing'"]);
+    exchanged.expect_stderr(&["/dev/null is empty", "12 bytes", "are input and output swapped?", "PLUMB_ALLOW="]);
+    home.plumb("as dd if=missing of=mine").expect(1).expect_stderr(&["failed to open 'missing'"]);
     std::os::unix::fs::symlink("mine", home.work().join("link")).unwrap();
-    home.plumb("as dd if=other of=link").expect(1).complains(&refused);
+    home.plumb("as dd if=other of=link").expect(1).expect_stderr(&refused);
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "what I wrote");
     // With permission, it may be overwritten.
     home.plumb("as dd --plumb-allow=mine if=other of=mine status=none").expect(0);
@@ -349,7 +349,7 @@ fn files_that_plumb_did_not_make_are_not_overwritten() {
         home.plumb("as dd if=other of=new bs=3 conv=notrunc").expect(0);
     }
     // A device of an unknown type.
-    home.plumb("as dd if=other of=/dev/loop-control count=1").expect(1).complains(&["a character device"]);
+    home.plumb("as dd if=other of=/dev/loop-control count=1").expect(1).expect_stderr(&["a character device"]);
 }
 
 /// The published series of a comparison of two mirrors, at a thousandth of its size: one file, rewritten at each block
@@ -370,13 +370,15 @@ fn a_published_series_runs_as_typed_up_to_the_line_that_would_lose_what_it_wrote
     home.file("empty", "");
     home.file("testfile2", "short");
     for words in swapped {
-        let said = home.plumb(&format!("as dd {words}")).expect(1);
-        said.complains(&["is empty", "1024000 bytes that would be lost", "are input and output swapped?"]);
+        let output = home.plumb(&format!("as dd {words}")).expect(1);
+        output.expect_stderr(&["is empty", "1024000 bytes that would be lost", "are input and output swapped?"]);
         assert_eq!(testfile.metadata().unwrap().len(), 1_024_000, "{words}");
     }
     // In a cron job, standard input is /dev/null.
-    home.plumb("as dd of=testfile").expect(1).complains(&["standard input is empty"]);
-    home.plumb("as dd if=empty of=testfile bs=100k seek=9").expect(1).complains(&["102400 bytes that would be lost"]);
+    home.plumb("as dd of=testfile").expect(1).expect_stderr(&["standard input is empty"]);
+    home.plumb("as dd if=empty of=testfile bs=100k seek=9")
+        .expect(1)
+        .expect_stderr(&["102400 bytes that would be lost"]);
     // With `conv=notrunc` or an explicit permission, it is allowed.
     home.plumb("as dd if=/dev/null of=testfile conv=notrunc").expect(0);
     home.plumb("as dd if=/dev/null of=testfile bs=1M seek=1").expect(0);
@@ -400,8 +402,8 @@ fn a_mounted_device_is_refused() {
     let Some(device) = device else {
         return crate::common::needs::not_shown("the root is no device here; the guard's own tests mount one");
     };
-    let refused = home.with(["as", "dd", "if=/dev/zero", &format!("of={device}"), "count=0"]).expect(1);
-    refused.complains(&["mounted", "umount"]);
+    let refused = home.plumb_args(["as", "dd", "if=/dev/zero", &format!("of={device}"), "count=0"]).expect(1);
+    refused.expect_stderr(&["mounted", "umount"]);
 }
 
 fn signal(child: &Child, name: &str) {
@@ -422,15 +424,15 @@ fn wait_for_copy(child: &Child, path: &str) {
 
 /// Sends SIGUSR1 and returns all lines of the answer.
 fn answer(child: &mut Child) -> String {
-    let mut said = String::new();
+    let mut printed = String::new();
     let mut byte = [0];
     // Byte by byte, so that no later output is consumed.
-    while !(said.contains("copied, ") && said.ends_with('\n')) {
+    while !(printed.contains("copied, ") && printed.ends_with('\n')) {
         let read = child.stderr.as_mut().unwrap().read(&mut byte).unwrap();
-        assert!(read > 0, "it ended without an answer: {said}");
-        said.push(char::from(byte[0]));
+        assert!(read > 0, "it ended without an answer: {printed}");
+        printed.push(char::from(byte[0]));
     }
-    said
+    printed
 }
 
 /// Waits for the end, and appends the rest of its output.
@@ -481,7 +483,7 @@ fn a_copy_that_waits_for_its_input_answers() {
 
 /// Returns the result of the run that was stored last.
 fn stored(home: &Home) -> serde_json::Value {
-    home.plumb("show last --json").ran().json()
+    home.plumb("show last --json").expect_measured().json()
 }
 
 /// A copy into the page cache is reported as such; one that is flushed is not.
@@ -508,8 +510,8 @@ fn a_copy_lands_in_the_store_with_what_it_measured() {
 fn short_blocks_are_each_counted() {
     let home = Home::new();
     std::fs::write(home.work().join("x"), vec![7; 512 * 20_000 + 100]).unwrap();
-    let said = home.plumb("as dd if=x of=/dev/null bs=512").expect(0);
-    said.complains(&["\n20000+1 records in\n20000+1 records out\n10240100 bytes"]);
+    let output = home.plumb("as dd if=x of=/dev/null bs=512").expect(0);
+    output.expect_stderr(&["\n20000+1 records in\n20000+1 records out\n10240100 bytes"]);
     let phase = &stored(&home)["phases"][0];
     assert_eq!(phase["done"]["read"], serde_json::json!({ "ops": 20_001, "bytes": 10_240_100 }));
     let mean_ns = phase["metrics"]["read.lat.mean"]["value"].as_f64().unwrap();
@@ -522,9 +524,11 @@ fn a_translated_copy_is_a_workload_that_runs() {
     home.file("in", "abcdefghij");
     let text = home.plumb("as dd --translate if=in of=out bs=4 count=2 conv=fsync,ucase").expect(0).out;
     home.file("copy.toml", &text);
-    home.plumb("run copy.toml").ran();
+    home.plumb("run copy.toml").expect_measured();
     assert_eq!(std::fs::read_to_string(home.work().join("out")).unwrap(), "ABCDEFGH");
-    home.plumb("as dd --plan if=in of=new bs=4k skip=3 count=10B").expect(0).says(&["skips 3 blocks of the input"]);
+    home.plumb("as dd --plan if=in of=new bs=4k skip=3 count=10B")
+        .expect(0)
+        .expect_stdout(&["skips 3 blocks of the input"]);
     assert!(!home.work().join("new").exists());
 }
 
@@ -532,14 +536,14 @@ fn a_translated_copy_is_a_workload_that_runs() {
 fn help_version_and_a_link_answer() {
     let home = Home::new();
     assert!(home.plumb("as dd --version").expect(0).out.starts_with("dd (coreutils) "));
-    home.plumb("as dd --help").expect(0).says(&["conv=", "fullblock"]);
+    home.plumb("as dd --help").expect(0).expect_stdout(&["conv=", "fullblock"]);
     let link = home.work().join("dd");
     std::os::unix::fs::symlink(ours(&home), &link).unwrap();
     let output = Command::new(&link).arg("--version").output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("dd (coreutils) "));
 }
 
-impl Said {
+impl CommandOutput {
     /// Panics if there is output on standard output.
     fn says_nothing(&self) {
         assert_eq!(self.out, "", "{}", self.command);
@@ -549,15 +553,15 @@ impl Said {
 /// `plumb as TOOL` skips the parser of Plumb's other commands. With one of Plumb's options before it, the same words
 /// must have the same effect.
 #[test]
-fn the_words_of_a_tool_mean_the_same_behind_options_of_plumb() {
+fn arguments_of_a_tool_mean_the_same_after_options_of_plumb() {
     let home = Home::new();
     let words = ["as", "dd", "if=/dev/zero", "of=block", "bs=4k", "count=2", "--no-store"];
-    let plain = home.with(words).expect(1);
-    let behind = home.with(["--verbose"].into_iter().chain(words)).expect(1);
+    let plain = home.plumb_args(words).expect(1);
+    let behind = home.plumb_args(["--verbose"].into_iter().chain(words)).expect(1);
     assert_eq!((plain.out, plain.err.clone()), (behind.out, behind.err));
     assert!(plain.err.contains("unrecognized option '--no-store'"), "{}", plain.err);
-    home.with(&words[..6]).expect(0);
-    home.with(["query", "SELECT count(*) FROM run"]).expect(0).says(&["1"]);
-    home.with(["--no-store"].into_iter().chain(words[..6].iter().copied())).expect(0);
-    home.with(["query", "SELECT count(*) FROM run"]).expect(0).says(&["1"]);
+    home.plumb_args(&words[..6]).expect(0);
+    home.plumb_args(["query", "SELECT count(*) FROM run"]).expect(0).expect_stdout(&["1"]);
+    home.plumb_args(["--no-store"].into_iter().chain(words[..6].iter().copied())).expect(0);
+    home.plumb_args(["query", "SELECT count(*) FROM run"]).expect(0).expect_stdout(&["1"]);
 }

@@ -11,10 +11,10 @@ fn version_and_help_are_fio_s() {
     let version = home.plumb("as fio -v").expect(0).out;
     assert!(version.starts_with("fio-3.") && version.ends_with('\n'), "{version}");
     assert_eq!(home.plumb("as fio --version").expect(0).out, version);
-    home.plumb("as fio --help").expect(0).says(&["--output-format", "--parse-only"]);
-    home.plumb("as fio --cmdhelp=iodepth").expect(0).says(&["Queue depth: ops in flight.", "default: 1"]);
-    home.plumb("as fio --cmdhelp").expect(0).says(&["random_distribution"]);
-    home.plumb("as fio --enghelp").expect(0).says(&["Available IO engines:", "io_uring"]);
+    home.plumb("as fio --help").expect(0).expect_stdout(&["--output-format", "--parse-only"]);
+    home.plumb("as fio --cmdhelp=iodepth").expect(0).expect_stdout(&["Queue depth: ops in flight.", "default: 1"]);
+    home.plumb("as fio --cmdhelp").expect(0).expect_stdout(&["random_distribution"]);
+    home.plumb("as fio --enghelp").expect(0).expect_stdout(&["Available IO engines:", "io_uring"]);
 }
 
 /// Protects: help and read-only actions end as in fio 3.33, with its exit codes and text.
@@ -30,23 +30,25 @@ fn what_runs_nothing_ends_as_in_fio() {
         ("--enghelp=io_uring,zzzzzzz", 1, "\n", "No such command: zzzzzzz"),
         ("--debug=nope --parse-only", 0, "", "fio: debug mask nope not found\n"),
     ] {
-        let said = home.plumb(&format!("as fio {words}")).expect(code);
-        assert_eq!((said.out.as_str(), said.err.as_str()), (out, err), "{words}");
+        let output = home.plumb(&format!("as fio {words}")).expect(code);
+        assert_eq!((output.out.as_str(), output.err.as_str()), (out, err), "{words}");
     }
-    let close = home.plumb("as fio --cmdhelp=idoepth").expect(0).says(&["- showing closest match", "iodepth: Queue"]);
+    let close =
+        home.plumb("as fio --cmdhelp=idoepth").expect(0).expect_stdout(&["- showing closest match", "iodepth: Queue"]);
     assert_eq!(close.err, "No such command: idoepth");
-    home.plumb("as fio --enghelp=nope").expect(1).says(&["IO engine nope not found"]);
-    home.plumb("as fio --enghelp=libaio").expect(0).says(&["cmdprio_percentage"]);
-    let areas = home.plumb("as fio --debug=help").expect(0).says(&["fio: dumping debug options:process,file,io,"]);
+    home.plumb("as fio --enghelp=nope").expect(1).expect_stdout(&["IO engine nope not found"]);
+    home.plumb("as fio --enghelp=libaio").expect(0).expect_stdout(&["cmdprio_percentage"]);
+    let areas =
+        home.plumb("as fio --debug=help").expect(0).expect_stdout(&["fio: dumping debug options:process,file,io,"]);
     assert!(areas.out.ends_with("zbd,all\n"), "{}", areas.out);
     // The first such option ends parsing; an error before it does too.
-    home.plumb("as fio --version --nope").expect(0).says(&["fio-3."]);
-    home.plumb("as fio --nope --version").expect(1).complains(&["unknown fio option `nope`"]);
+    home.plumb("as fio --version --nope").expect(0).expect_stdout(&["fio-3."]);
+    home.plumb("as fio --nope --version").expect(1).expect_stderr(&["unknown fio option `nope`"]);
 }
 
 /// Protects: the lines of `--debug=parse` that fio's steady-state test looks for.
 #[test]
-fn debug_parse_says_how_options_are_read() {
+fn debug_parse_prints_how_options_are_read() {
     let home = Home::new();
     for (limit, line) in [
         ("iops:10", "set steady state IOPS threshold to 10.000000"),
@@ -54,7 +56,11 @@ fn debug_parse_says_how_options_are_read() {
         ("bw:12", "set steady state BW threshold to 12"),
     ] {
         let words = format!("as fio --parse-only --debug=parse --ss_dur=10s --ss={limit} --ss_ramp=5");
-        home.plumb(&words).expect(0).says(&["fio: set debug option parse", "handle_option=steadystate, ptr=", line]);
+        home.plumb(&words).expect(0).expect_stdout(&[
+            "fio: set debug option parse",
+            "handle_option=steadystate, ptr=",
+            line,
+        ]);
     }
 }
 
@@ -70,10 +76,10 @@ fn a_link_named_fio_is_fio() {
 
 /// An empty command line is an error, and so is an unknown tool.
 #[test]
-fn nothing_to_run_is_said() {
+fn a_command_without_jobs_is_an_error() {
     let home = Home::new();
-    home.plumb("as fio").expect(1).complains(&["no job given"]);
-    home.plumb("as paper").expect(2).complains(&["unknown tool `paper`; supported: "]);
+    home.plumb("as fio").expect(1).expect_stderr(&["no job given"]);
+    home.plumb("as paper").expect(2).expect_stderr(&["unknown tool `paper`; supported: "]);
 }
 
 /// All warnings are on one line, and a run can be told to stop at them.
@@ -81,10 +87,10 @@ fn nothing_to_run_is_said() {
 fn doubts_are_one_line() {
     let home = Home::new();
     home.file("a.fio", "[a]\nruntime=5sec\nbs=1.5k\n");
-    let said = home.plumb("as fio --parse-only a.fio").expect(0);
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    let said = said.complains(&["a.fio:2: runtime: `5sec` is read as 5 s; fio reads 5 µs", "1536"]);
-    assert!(said.err.contains("--compat=strict"));
+    let output = home.plumb("as fio --parse-only a.fio").expect(0);
+    assert_eq!(output.err.lines().count(), 1, "{}", output.err);
+    let output = output.expect_stderr(&["a.fio:2: runtime: `5sec` is read as 5 s; fio reads 5 µs", "1536"]);
+    assert!(output.err.contains("--compat=strict"));
     home.plumb("as fio --parse-only --warnings-fatal a.fio").expect(1);
     assert_eq!(home.plumb("as fio --compat=strict --parse-only a.fio").expect(0).err, "");
 }
@@ -237,11 +243,11 @@ fn fio_itself_agrees() {
 fn typographic_dashes_are_pointed_out() {
     let home = Home::new();
     let hint = "begins with a typographic dash and is not an option; use";
-    let said = home.plumb("as iozone –Ra -s 64k -i 0 -r 64k").expect(0);
-    assert!(said.err.contains(&format!("`–Ra` {hint} `-Ra`")), "{}", said.err);
-    assert!(said.out.contains("Command line used: iozone –Ra"), "it runs as the tool would: {}", said.out);
-    let said = home.plumb("as iostat –mx 1 1").expect(0);
-    assert!(said.err.contains(&format!("`–mx` {hint} `-mx`")), "{}", said.err);
-    home.plumb("as fio –name=job --rw=read").complains(&[hint, "use `--name=job`"]);
+    let output = home.plumb("as iozone –Ra -s 64k -i 0 -r 64k").expect(0);
+    assert!(output.err.contains(&format!("`–Ra` {hint} `-Ra`")), "{}", output.err);
+    assert!(output.out.contains("Command line used: iozone –Ra"), "it runs as the tool would: {}", output.out);
+    let output = home.plumb("as iostat –mx 1 1").expect(0);
+    assert!(output.err.contains(&format!("`–mx` {hint} `-mx`")), "{}", output.err);
+    home.plumb("as fio –name=job --rw=read").expect_stderr(&[hint, "use `--name=job`"]);
     assert!(!home.plumb("as iozone -Ra -s 64k -i 0 -r 64k").err.contains(hint));
 }

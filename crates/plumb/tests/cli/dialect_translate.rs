@@ -9,10 +9,15 @@ const JOB: &str = "[global]\nsize=1m\nrw=randread\n[a]\nnumjobs=2\n[b]\nstonewal
 fn jobs_are_translated() {
     let home = Home::new();
     home.file("a.fio", JOB);
-    let said = home.plumb("as fio --translate a.fio").expect(0);
-    let said = said.says(&["[target.\"a.0\".job-files]", "name = \"2-b\"", "engine = \"rbd\"", "rbdname = \"image\""]);
-    said.says(&["# Plumb cannot run the job b: the engine `rbd`: it needs an external library"]);
-    home.plumb("as fio --translate --name=a --wait_for=b --size=1m").expect(1).complains(&["no earlier job"]);
+    let output = home.plumb("as fio --translate a.fio").expect(0);
+    let output = output.expect_stdout(&[
+        "[target.\"a.0\".job-files]",
+        "name = \"2-b\"",
+        "engine = \"rbd\"",
+        "rbdname = \"image\"",
+    ]);
+    output.expect_stdout(&["# Plumb cannot run the job b: the engine `rbd`: it needs an external library"]);
+    home.plumb("as fio --translate --name=a --wait_for=b --size=1m").expect(1).expect_stderr(&["no earlier job"]);
 }
 
 /// The plan describes the work, and creates nothing.
@@ -21,6 +26,6 @@ fn jobs_are_planned() {
     let home = Home::new();
     home.file("a.fio", JOB);
     let plan = home.plumb("as fio --plan a.fio").expect(0);
-    plan.says(&["Phase 2", "reads of 4KiB, random", "a.0.0, to lay out", "1MiB in 256 ops"]);
+    plan.expect_stdout(&["Phase 2", "reads of 4KiB, random", "a.0.0, to lay out", "1MiB in 256 ops"]);
     assert!(!home.work().join("a.0.0").exists());
 }

@@ -104,8 +104,8 @@ fn every_workload_that_is_shown_is_one() {
             _ => continue,
         };
         home.file("shown.toml", &text);
-        let said = home.plumb("run shown.toml --translate");
-        assert_eq!(said.code, 0, "{}: {}", block.place(), said.err);
+        let output = home.plumb("run shown.toml --translate");
+        assert_eq!(output.code, 0, "{}: {}", block.place(), output.err);
         seen += 1;
     }
     assert!(seen >= 6, "{seen} blocks");
@@ -131,24 +131,24 @@ fn every_command_that_is_shown_runs() {
                     "{}: only `$ plumb …` runs in a console block: {line}",
                     block.place()
                 );
-                let said = home.with(&words[1..]);
+                let output = home.plumb_args(&words[1..]);
                 let code_shown = calls.get(index + 1).filter(|(next, _)| *next == ASKS_FOR_CODE);
                 let codes = match code_shown {
                     Some((_, shown)) => vec![shown[0].parse().unwrap()],
                     None => vec![0, 3],
                 };
                 assert!(
-                    codes.contains(&said.code),
+                    codes.contains(&output.code),
                     "{}: `{line}` ended with {}, not with one of {codes:?}:\n{}",
                     block.place(),
-                    said.code,
-                    said.err
+                    output.code,
+                    output.err
                 );
                 // Simulated devices and audits print the same every time, so a page may show only what they print. Gates and
                 // budgets also depend on the time that the machine takes.
                 let is_timed = words[1] == "gate" || line.contains("--budget");
                 let is_repeatable = words[1] == "audit" || line.contains("sim:") && !is_timed;
-                let printed: Vec<&str> = said.out.lines().chain(said.err.lines()).map(str::trim_end).collect();
+                let printed: Vec<&str> = output.out.lines().chain(output.err.lines()).map(str::trim_end).collect();
                 let further = |line: &&str| line.trim() == FURTHER_LINES;
                 for expected in shown.iter().map(|line| line.trim_end()).filter(|line| is_repeatable && !further(line))
                 {
@@ -156,8 +156,8 @@ fn every_command_that_is_shown_runs() {
                         printed.contains(&expected),
                         "{}: `{line}` does not print this line:\n{expected}\nbut:\n{}{}",
                         block.place(),
-                        said.out,
-                        said.err
+                        output.out,
+                        output.err
                     );
                 }
             }
@@ -167,7 +167,7 @@ fn every_command_that_is_shown_runs() {
 
 /// Every block has a mark, and every block that could be run is marked as such.
 #[test]
-fn every_block_says_what_it_is() {
+fn every_block_names_its_language() {
     const MARKS: &[&str] = &["console", "text", "toml", "toml workers", "toml part", "sh", "json", "sql", "python", "rust"];
     for block in all_blocks() {
         assert!(

@@ -8,7 +8,7 @@
 //! unknown `-K`, which is refused here; and iperf3's error texts, which name the option and the value here.
 
 use super::{dd, iozone, iperf3, netperf, sysbench};
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -48,9 +48,9 @@ impl Draws {
 
 /// Returns the seed and the number of lines of a tool.
 fn wanted(lines: usize) -> (Draws, usize) {
-    let said = std::env::var("PLUMB_DRAWS").ok();
-    let said = said.as_deref().and_then(|said| said.split_once(','));
-    let (seed, lines) = said.map_or((SEED, lines), |(seed, lines)| (seed.parse().unwrap(), lines.parse().unwrap()));
+    let output = std::env::var("PLUMB_DRAWS").ok();
+    let output = output.as_deref().and_then(|output| output.split_once(','));
+    let (seed, lines) = output.map_or((SEED, lines), |(seed, lines)| (seed.parse().unwrap(), lines.parse().unwrap()));
     eprintln!("{lines} lines, seed {seed}");
     (Draws(seed), lines)
 }
@@ -163,8 +163,8 @@ fn sysbench_makes_the_requests_of_the_real_one() {
         let ours = home.plumb(&format!("as sysbench {words}"));
         assert_eq!(Some(ours.code), theirs.status.code(), "{words}: {ours:?}");
         let Some(of_real) = of_real else { continue };
-        let told = String::from_utf8_lossy(&theirs.stdout).into_owned();
-        assert_eq!(shape(&ours.out), shape(&told), "{words}");
+        let reported = String::from_utf8_lossy(&theirs.stdout).into_owned();
+        assert_eq!(shape(&ours.out), shape(&reported), "{words}");
         let of_ours = sysbench::counts(&home, &home.command(format!("as sysbench {words}").split_whitespace()));
         assert_eq!(of_ours, of_real, "{words}");
     }
@@ -207,8 +207,8 @@ fn shape_of_net(text: &str) -> Vec<String> {
 }
 
 /// Returns a command line with the output of both tools.
-fn both(tool: &str, words: &str, theirs: &Said, ours: &Said) -> String {
-    let of = |said: &Said| format!("exit code {}\n{}{}", said.code, said.out, said.err);
+fn both(tool: &str, words: &str, theirs: &CommandOutput, ours: &CommandOutput) -> String {
+    let of = |output: &CommandOutput| format!("exit code {}\n{}{}", output.code, output.out, output.err);
     format!("{tool} {words}\n--- theirs, {}--- ours, {}", of(theirs), of(ours))
 }
 
@@ -357,7 +357,7 @@ fn iperf3_reports_as_the_real_one() {
         // Some ways of ending a test crash the real server.
         let server = iperf3::Server::ours(&home, "");
         let words = format!("-p {} {}", server.port(), joined(&options, " "));
-        let theirs = Said::of(iperf3::run("timeout", &format!("20 iperf3 {words}")));
+        let theirs = CommandOutput::run(iperf3::run("timeout", &format!("20 iperf3 {words}")));
         let ours = home.plumb(&format!("as iperf3 {words}"));
         let mut say = |what: String| differences.push(format!("{what}: {}", both("iperf3", &words, &theirs, &ours)));
         if ours.code != theirs.code {
@@ -434,10 +434,10 @@ fn fio_does_the_ops_of_the_real_one() {
         real.args(words.split_whitespace());
         let theirs = run(real, "theirs");
         let ours = run(home.command(format!("as fio {words}").split_whitespace()), "ours");
-        let said = String::from_utf8_lossy(&ours.stderr);
-        assert_eq!(ours.status.success(), theirs.status.success(), "fio {words}: {said}");
+        let output = String::from_utf8_lossy(&ours.stderr);
+        assert_eq!(ours.status.success(), theirs.status.success(), "fio {words}: {output}");
         if theirs.status.success() {
-            assert_eq!(done(&ours.stdout), done(&theirs.stdout), "fio {words}: {said}");
+            assert_eq!(done(&ours.stdout), done(&theirs.stdout), "fio {words}: {output}");
             assert_eq!(names(&home.work().join("ours")), names(&home.work().join("theirs")), "fio {words}");
         }
     }

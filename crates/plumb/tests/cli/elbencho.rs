@@ -21,21 +21,23 @@ fn numbers(phase: &str, what: &str) -> Vec<u64> {
 #[test]
 fn help_and_version_answer() {
     let home = Home::new();
-    home.plumb("as elbencho --version").expect(0).says(&["elbencho * Version: 3.1-10 *"]);
-    home.plumb("as elbencho --help").expect(0).says(&["-w [ --write ]", "--help-all"]);
-    home.plumb("as elbencho --help-all").expect(0).says(&["--s3key", "keys take its place"]);
-    home.plumb("as elbencho --help-dist").expect(0).says(&["--rotatehosts", "PLUMB_AGENT_KEYS"]);
-    home.plumb("as elbencho --blokc 4k f").expect(1).complains(&["did you mean `--block`?"]);
-    home.plumb("as elbencho -w --hosts a,a f").expect(1).complains(&["a:1611 twice"]);
+    home.plumb("as elbencho --version").expect(0).expect_stdout(&["elbencho * Version: 3.1-10 *"]);
+    home.plumb("as elbencho --help").expect(0).expect_stdout(&["-w [ --write ]", "--help-all"]);
+    home.plumb("as elbencho --help-all").expect(0).expect_stdout(&["--s3key", "keys take its place"]);
+    home.plumb("as elbencho --help-dist").expect(0).expect_stdout(&["--rotatehosts", "PLUMB_AGENT_KEYS"]);
+    home.plumb("as elbencho --blokc 4k f").expect(1).expect_stderr(&["did you mean `--block`?"]);
+    home.plumb("as elbencho -w --hosts a,a f").expect(1).expect_stderr(&["a:1611 twice"]);
 }
 
 /// Protects: a path that cannot be opened is reported before the table header, as in elbencho.
 #[test]
-fn a_missing_directory_is_told_instead_of_a_table() {
+fn a_missing_directory_is_reported_instead_of_a_table() {
     let home = Home::new();
-    let told =
-        home.plumb("as elbencho -w -s 1m --nolive none/f").expect(1).complains(&["none does not exist", "mkdir -p"]);
-    assert_eq!(told.out, "");
+    let reported = home
+        .plumb("as elbencho -w -s 1m --nolive none/f")
+        .expect(1)
+        .expect_stderr(&["none does not exist", "mkdir -p"]);
+    assert_eq!(reported.out, "");
 }
 
 /// Protects a table of something else from lines that do not fit it, as in elbencho.
@@ -43,8 +45,8 @@ fn a_missing_directory_is_told_instead_of_a_table() {
 fn results_are_added_only_to_their_own_csv() {
     let home = Home::new();
     home.file("r.csv", "time,value\n1,2\n");
-    let told = home.plumb("as elbencho -w -s 64k -b 4k --nolive --csvfile r.csv f").expect(1);
-    assert_eq!(told.complains(&["r.csv has 2 columns", "have 55", "name another file"]).out, "");
+    let reported = home.plumb("as elbencho -w -s 64k -b 4k --nolive --csvfile r.csv f").expect(1);
+    assert_eq!(reported.expect_stderr(&["r.csv has 2 columns", "have 55", "name another file"]).out, "");
     assert_eq!(std::fs::read_to_string(home.work().join("r.csv")).unwrap(), "time,value\n1,2\n");
     home.file("r.csv", "");
     for _ in 0..2 {
@@ -81,13 +83,13 @@ fn a_directory_is_filled_asked_about_read_and_emptied() {
         ("RMFILES", "Files/s", 20),
         ("RMDIRS", "Dirs/s", 4),
     ] {
-        let told = phase(&out, name);
+        let reported = phase(&out, name);
         let what = if rate == "Dirs/s" { "Dirs total" } else { "Files total" };
-        let found = numbers(told, what);
-        assert_eq!(found[1], total, "{told}");
-        assert!(found[0] <= total && found[0] > 0, "{told}");
-        assert_eq!(numbers(told, rate).len(), 2);
-        assert!(told.contains("latency ") && told.contains("lat hist"), "{told}");
+        let found = numbers(reported, what);
+        assert_eq!(found[1], total, "{reported}");
+        assert!(found[0] <= total && found[0] > 0, "{reported}");
+        assert_eq!(numbers(reported, rate).len(), 2);
+        assert!(reported.contains("latency ") && reported.contains("lat hist"), "{reported}");
     }
     assert_eq!(std::fs::read_dir(home.work().join("d")).unwrap().count(), 0, "nothing is left");
     let csv = std::fs::read_to_string(home.work().join("r.csv")).unwrap();
@@ -115,10 +117,10 @@ fn files_stay_for_the_next_command_line() {
     home.plumb("as elbencho -w -t 2 -N 3 -s 8k -b 4k --nolive d").expect(0);
     let read = home.plumb("as elbencho -r -t 2 -N 3 -s 8k -b 4k --nolive d").expect(0);
     assert_eq!(numbers(phase(&read.out, "READ"), "Files total")[1], 6);
-    home.plumb("as elbencho -r -t 2 -N 4 -s 8k -b 4k --nolive d").expect(1).complains(&["-f3"]);
+    home.plumb("as elbencho -r -t 2 -N 4 -s 8k -b 4k --nolive d").expect(1).expect_stderr(&["-f3"]);
     home.plumb("as elbencho -F -D -t 2 -N 3 --nolive d").expect(0);
     assert_eq!(std::fs::read_dir(home.work().join("d")).unwrap().count(), 0);
-    home.plumb("as elbencho -F -t 2 -N 3 --nolive d").expect(1).complains(&["-f0"]);
+    home.plumb("as elbencho -F -t 2 -N 3 --nolive d").expect(1).expect_stderr(&["-f0"]);
     home.plumb("as elbencho -F -t 2 -N 3 --nodelerr --nolive d").expect(0);
 }
 
@@ -137,7 +139,7 @@ fn a_flipped_byte_is_found() {
     home.plumb("as elbencho -r -t 2 -b 4k --verify 2 --nolive f").expect(1);
     content[20_000] ^= 1;
     std::fs::write(&path, content).unwrap();
-    home.plumb("as elbencho -r -t 2 -b 4k --verify 1 --nolive f").expect(1).complains(&["f"]);
+    home.plumb("as elbencho -r -t 2 -b 4k --verify 1 --nolive f").expect(1).expect_stderr(&["f"]);
 }
 
 /// Every access order moves the right amount.
@@ -152,11 +154,11 @@ fn files_are_gone_through_in_every_order() {
         assert_eq!(numbers(phase(&read.out, "READ"), "Total MiB")[1], 2, "{way}");
     }
     let mix = home.plumb("as elbencho -w -t 2 -b 4k -s 1m --rwmixpct 25 --nolive --log 1 f g").expect(0);
-    let told = phase(&mix.out, "RWMIX25");
-    assert_eq!((numbers(told, "IOs write")[1], numbers(told, "IOs read")[1]), (363, 149), "{told}");
+    let reported = phase(&mix.out, "RWMIX25");
+    assert_eq!((numbers(reported, "IOs write")[1], numbers(reported, "IOs read")[1]), (363, 149), "{reported}");
     let threads = home.plumb("as elbencho -w -t 2 -b 4k -s 1m --rwmixthr 1 --nolive f g").expect(0);
-    let told = phase(&threads.out, "MIX-T1");
-    assert_eq!((numbers(told, "MiB write")[1], numbers(told, "MiB read")[1]), (1, 1), "{told}");
+    let reported = phase(&threads.out, "MIX-T1");
+    assert_eq!((numbers(reported, "MiB write")[1], numbers(reported, "MiB read")[1]), (1, 1), "{reported}");
     home.plumb("as elbencho -F --nolive f g").expect(0);
     assert!(!home.work().join("f").exists());
 }
@@ -168,7 +170,7 @@ fn a_time_limit_is_a_note() {
     home.plumb("as elbencho -w -b 4k -s 1m --nolive f").expect(0);
     let limited =
         home.plumb("as elbencho -r -F -b 4k --infloop --timelimit 1 --nolive --livecsv l.csv --liveint 200 f");
-    let limited = limited.expect(0).says(&["Terminating due to phase time limit."]);
+    let limited = limited.expect(0).expect_stdout(&["Terminating due to phase time limit."]);
     assert!(phase(&limited.out, "READ").contains("1.0"), "{}", limited.out);
     assert!(!limited.out.contains("RMFILES") && home.work().join("f").exists());
     let rows = std::fs::read_to_string(home.work().join("l.csv")).unwrap();
@@ -180,7 +182,7 @@ fn a_time_limit_is_a_note() {
 fn files_that_plumb_did_not_make_are_not_overwritten() {
     let home = Home::new();
     home.file("mine", "what I wrote");
-    home.plumb("as elbencho -w -b 4k -s 8k --nolive mine").expect(1).complains(&["mine"]);
+    home.plumb("as elbencho -w -b 4k -s 8k --nolive mine").expect(1).expect_stderr(&["mine"]);
     assert_eq!(std::fs::read_to_string(home.work().join("mine")).unwrap(), "what I wrote");
     home.plumb("as elbencho -F --nolive mine").expect(1);
     assert!(home.work().join("mine").exists());
@@ -230,22 +232,24 @@ fn files_of_a_tree_that_plumb_did_not_make_are_safe() {
     let home = Home::new();
     std::fs::create_dir(home.work().join("src")).unwrap();
     home.file("src/mine", "what I wrote");
-    home.plumb("as elbencho -w -b 4k --treescan src --nolive src").expect(1).complains(&["mine", "PLUMB_ALLOW"]);
+    home.plumb("as elbencho -w -b 4k --treescan src --nolive src").expect(1).expect_stderr(&["mine", "PLUMB_ALLOW"]);
     home.plumb("as elbencho -F -b 4k --treescan src --nolive src").expect(1);
     assert_eq!(std::fs::read_to_string(home.work().join("src/mine")).unwrap(), "what I wrote");
     home.file("list", "f 8 ../mine\n");
     home.plumb("as elbencho -w -b 4k --treefile list --nolive src")
         .expect(1)
-        .complains(&["list:1", "leaves the benchmark directory"]);
+        .expect_stderr(&["list:1", "leaves the benchmark directory"]);
 }
 
 #[test]
-fn a_dry_run_tells_how_much() {
+fn a_dry_run_prints_the_amount_of_work() {
     let home = Home::new();
     std::fs::create_dir(home.work().join("d")).unwrap();
-    let told = home.plumb("as elbencho --dryrun -w -t 2 -n 3 -N 4 -s 1m d").expect(0);
-    told.says(&["Phase: WRITE", "* Entries total: 24 |", "* Bytes total: 25165824 | 24 MiB"]);
+    let reported = home.plumb("as elbencho --dryrun -w -t 2 -n 3 -N 4 -s 1m d").expect(0);
+    reported.expect_stdout(&["Phase: WRITE", "* Entries total: 24 |", "* Bytes total: 25165824 | 24 MiB"]);
     assert_eq!(std::fs::read_dir(home.work().join("d")).unwrap().count(), 0);
-    home.plumb("as elbencho --dryrun -w -t 2 -s 1m f1 f2").expect(0).says(&["* Entries total: 4 |", "| 2 MiB | 0 GiB"]);
+    home.plumb("as elbencho --dryrun -w -t 2 -s 1m f1 f2")
+        .expect(0)
+        .expect_stdout(&["* Entries total: 4 |", "| 2 MiB | 0 GiB"]);
     assert!(!home.work().join("f1").exists(), "a dry run creates nothing");
 }

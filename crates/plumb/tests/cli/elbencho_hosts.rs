@@ -2,7 +2,7 @@
 
 use crate::agents::Agent;
 use crate::common::ports::free_port;
-use crate::common::{Home, Said, wait_until};
+use crate::common::{CommandOutput, Home, wait_until};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -36,8 +36,8 @@ impl Services {
         self.home.command(format!("as elbencho --nolive --hosts {} {words}", self.hosts()).split_whitespace())
     }
 
-    fn lead(&self, words: &str) -> Said {
-        Said::of(self.command(words))
+    fn lead(&self, words: &str) -> CommandOutput {
+        CommandOutput::run(self.command(words))
     }
 
     /// Starts a long command and waits until both services work on it.
@@ -59,8 +59,8 @@ impl Services {
     }
 }
 
-fn ended(child: Child) -> Said {
-    Said::of_output("elbencho".to_owned(), child.wait_with_output().unwrap())
+fn ended(child: Child) -> CommandOutput {
+    CommandOutput::from_output("elbencho".to_owned(), child.wait_with_output().unwrap())
 }
 
 // Protects shared files: each service writes and verifies its own half of one file, and no block is left out.
@@ -76,9 +76,9 @@ fn a_file_is_divided_among_services() {
     assert_eq!(out.matches("Svc compl. time").count(), 2, "{out}");
     let each: Vec<&str> = out.lines().filter(|line| line.contains("Time ms each")).collect();
     assert!(each.iter().all(|line| line.split(['[', ']']).nth(1).unwrap().split_whitespace().count() == 4), "{out}");
-    let told = services.json("r.json");
-    assert_eq!(told.len(), 2);
-    for phase in &told {
+    let reported = services.json("r.json");
+    assert_eq!(reported.len(), 2);
+    for phase in &reported {
         let config = &phase["config"];
         assert_eq!((&config["hosts"], &config["threads"]), (&"2".into(), &"2".into()), "{config}");
         assert_eq!(config["shared_service_paths"], "true");
@@ -101,7 +101,7 @@ fn a_file_is_divided_among_services() {
     }
     services.lead("-r -s 1m -b 16k f").expect(0);
     // A single result for both, under the names as typed.
-    let last = services.home.plumb("show last --json").ran().json();
+    let last = services.home.plumb("show last --json").expect_measured().json();
     let hosts: Vec<&str> =
         last["ranks"]["hosts"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect();
     assert_eq!(hosts.join(","), services.hosts());
@@ -124,12 +124,12 @@ fn directories_are_numbered_across_services() {
     assert!(!services.file("d/r4").exists());
     services.lead(&format!("-F -D {all}")).expect(0);
     assert_eq!(std::fs::read_dir(services.file("d")).unwrap().count(), 0);
-    let told = services.json("r.json");
-    let entries: Vec<&str> = told.iter().map(|phase| phase["last_done"]["entries"].as_str().unwrap()).collect();
+    let reported = services.json("r.json");
+    let entries: Vec<&str> = reported.iter().map(|phase| phase["last_done"]["entries"].as_str().unwrap()).collect();
     // Rank directories do not count as entries.
     assert_eq!(entries, ["8", "24", "24", "24", "24", "8"]);
-    assert_eq!(told[1]["last_done"]["bytes"], (24 * 8192).to_string());
-    assert!(told[0]["last_done"]["latency"]["entries"]["max_us"].is_string(), "{}", told[0]);
+    assert_eq!(reported[1]["last_done"]["bytes"], (24 * 8192).to_string());
+    assert!(reported[0]["last_done"]["latency"]["entries"]["max_us"].is_string(), "{}", reported[0]);
     // Without sharing, both do the same, and only the first finds an empty directory.
     services.lead("--nosvcshare -d -w -n 1 -N 2 -s 8k -b 4k --jsonfile own.json d").expect(0);
     let own = services.json("own.json");
@@ -144,8 +144,11 @@ fn directories_are_numbered_across_services() {
 #[test]
 fn hosts_are_rotated_between_phases() {
     let services = Services::start();
-    services.lead("--rotatehosts 1 --sync -w -r -s 1m -b 64k --verify 1 f").expect(0).says(&["SYNC", "WRITE", "READ"]);
-    let last = services.home.plumb("show last --json").ran().json();
+    services
+        .lead("--rotatehosts 1 --sync -w -r -s 1m -b 64k --verify 1 f")
+        .expect(0)
+        .expect_stdout(&["SYNC", "WRITE", "READ"]);
+    let last = services.home.plumb("show last --json").expect_measured().json();
     let names = |phase: usize| -> Vec<String> {
         let workers = last["workload"]["phase"][phase]["workers"].as_array().unwrap();
         workers.iter().map(|group| group["name"].as_str().unwrap().to_owned()).collect()
@@ -158,9 +161,13 @@ fn hosts_are_rotated_between_phases() {
     let few = services.home.plumb("as elbencho --hostsfile hosts --numhosts 1 -r -s 1m -b 64k --jsonfile one.json f");
     few.expect(0);
     assert_eq!(services.json("one.json")[0]["config"]["hosts"], "1");
-    services.home.plumb("as elbencho --hostsfile none -r -s 1m f").expect(1).complains(&["--hostsfile"]);
+    services.home.plumb("as elbencho --hostsfile none -r -s 1m f").expect(1).expect_stderr(&["--hostsfile"]);
     let range = format!("as elbencho --hosts 127.0.0.1:[{one},{two}] --dryrun -w -d -n 2 -N 3 -s 1k -b 1k .");
-    services.home.plumb(&range).expect(0).says(&["Entries per service: 6", "Entries total: 12", "Bytes total: 12288"]);
+    services.home.plumb(&range).expect(0).expect_stdout(&[
+        "Entries per service: 6",
+        "Entries total: 12",
+        "Bytes total: 12288",
+    ]);
 }
 
 // Protects users who stop a benchmark: the phase ends with its numbers, and the services run until they are ended.
@@ -169,9 +176,9 @@ fn services_are_interrupted_and_ended() {
     let mut services = Services::start();
     services.lead("-w -s 1m -b 64k f").expect(0);
     let running = services.begin("-r -F --infloop --timelimit 120 -s 1m -b 64k f");
-    let told = services.lead("--interrupt").expect(0);
-    assert_eq!(told.out.matches(": OK\n").count(), 2, "{}", told.out);
-    ended(running).expect(1).says(&["READ", "Total MiB"]).complains(&["interrupted"]);
+    let reported = services.lead("--interrupt").expect(0);
+    assert_eq!(reported.out.matches(": OK\n").count(), 2, "{}", reported.out);
+    ended(running).expect(1).expect_stdout(&["READ", "Total MiB"]).expect_stderr(&["interrupted"]);
     assert!(services.file("f").exists(), "the phase behind it was begun");
     services.lead("-r -s 1m -b 64k f").expect(0);
     // An agent that is not a service obeys nobody.
@@ -180,15 +187,15 @@ fn services_are_interrupted_and_ended() {
     let mut other = Agent::with_keys(&services.home, port, "");
     let mut quit = services.home.command(format!("as elbencho --hosts 127.0.0.1:{port} --quit").split(' '));
     quit.env("PLUMB_HOSTS_KEYS", "keys/client.keys");
-    Said::of(quit).expect(1).complains(&["was not started as a service"]);
+    CommandOutput::run(quit).expect(1).expect_stderr(&["was not started as a service"]);
     assert!(other.child.try_wait().unwrap().is_none());
     services.lead("--quit").expect(0);
     for agent in &mut services.agents {
         wait_until("it has ended", || agent.child.try_wait().unwrap().is_some());
     }
-    services.lead("--quit").expect(1).complains(&["no service answers there"]);
-    services.lead("--svcwait 0 -r -s 1m f").expect(1).complains(&["host 127.0.0.1:"]);
-    services.lead("--svcwait 1 -r -s 1m f").expect(1).complains(&["no service answers at 127.0.0.1:", "--svcwait"]);
+    services.lead("--quit").expect(1).expect_stderr(&["no service answers there"]);
+    services.lead("--svcwait 0 -r -s 1m f").expect(1).expect_stderr(&["host 127.0.0.1:"]);
+    services.lead("--svcwait 1 -r -s 1m f").expect(1).expect_stderr(&["no service answers at 127.0.0.1:", "--svcwait"]);
 }
 
 // Protects measurements when a service dies: it is named, the others' numbers are
@@ -201,12 +208,12 @@ fn a_lost_service_is_named_and_the_others_numbers_are_kept() {
     let pids = services.agents[1].sessions();
     assert!(Command::new("kill").arg("-KILL").args(pids.iter().map(u32::to_string)).status().unwrap().success());
     let lost = format!("host 127.0.0.1:{} is lost: its connection ended", services.ports[1]);
-    let said = ended(running).expect(1).complains(&[&lost]).says(&["READ"]);
-    assert!(!said.out.contains("RMFILES"), "{}", said.out);
+    let output = ended(running).expect(1).expect_stderr(&[&lost]).expect_stdout(&["READ"]);
+    assert!(!output.out.contains("RMFILES"), "{}", output.out);
     assert!(services.file("f").exists(), "the phase behind it was begun");
     let csv = std::fs::read_to_string(services.file("r.csv")).unwrap();
     assert_eq!(csv.lines().nth(1).unwrap().split(',').nth(4), Some("1"), "{csv}");
-    let last = services.home.plumb("show last --json").ran().json();
+    let last = services.home.plumb("show last --json").expect_measured().json();
     assert!(last["partial"].as_bool().unwrap() && last["error"].as_str().unwrap().contains(&lost), "{}", last["error"]);
     wait_until("no process is left", || services.agents.iter().all(|agent| agent.sessions().is_empty()));
 }
@@ -216,11 +223,11 @@ fn a_lost_service_is_named_and_the_others_numbers_are_kept() {
 fn a_time_limit_ends_the_benchmark_on_all_services() {
     let services = Services::start();
     services.lead("-w -s 1m -b 64k f").expect(0);
-    let said = services.lead("-r -F --infloop --timelimit 1 -s 1m -b 64k --plumb-quiet f").expect(0);
-    assert!(!said.out.contains("RMFILES"), "{}", said.out);
-    assert_eq!(said.says(&["Terminating due to phase time limit."]).err, "");
+    let output = services.lead("-r -F --infloop --timelimit 1 -s 1m -b 64k --plumb-quiet f").expect(0);
+    assert!(!output.out.contains("RMFILES"), "{}", output.out);
+    assert_eq!(output.expect_stdout(&["Terminating due to phase time limit."]).err, "");
     assert!(services.file("f").exists());
-    let last = services.home.plumb("show last --json").ran().json();
+    let last = services.home.plumb("show last --json").expect_measured().json();
     assert!(last["error"].is_null(), "{}", last["error"]);
 }
 
@@ -231,28 +238,31 @@ fn a_service_has_rules_of_its_own() {
     services
         .lead("-w -s 1m /tmp/plumb-elbencho-none")
         .expect(1)
-        .complains(&["the service does not allow", "PLUMB_AGENT_ALLOW"]);
-    services.lead("-w -s 1m --dropcache f").expect(1).complains(&["--dropcache: a service does not drop caches"]);
-    services.lead("-w -s 1k -b 1k -t 5000 .").expect(1).complains(&["more than a service runs"]);
-    services.lead("-w -s 1m sim:ssd").expect(1).complains(&["no simulated devices"]);
-    services.lead("-r -s 1m none/f").expect(1).complains(&["none/f does not exist"]);
+        .expect_stderr(&["the service does not allow", "PLUMB_AGENT_ALLOW"]);
+    services.lead("-w -s 1m --dropcache f").expect(1).expect_stderr(&["--dropcache: a service does not drop caches"]);
+    services.lead("-w -s 1k -b 1k -t 5000 .").expect(1).expect_stderr(&["more than a service runs"]);
+    services.lead("-w -s 1m sim:ssd").expect(1).expect_stderr(&["no simulated devices"]);
+    services.lead("-r -s 1m none/f").expect(1).expect_stderr(&["none/f does not exist"]);
     assert!(!services.file("f").exists());
     // An error names its service, and the paths of all hosts must be alike.
     std::fs::create_dir_all(services.file("d/r0/d0")).unwrap();
     let fault = services.lead("-w -n 1 -N 1 -s 4k -b 4k d").expect(1);
-    fault.complains(&[&format!("127.0.0.1:{}: open of ", services.ports[1]), "d/r1/d0/r1-f0"]);
+    fault.expect_stderr(&[&format!("127.0.0.1:{}: open of ", services.ports[1]), "d/r1/d0/r1-f0"]);
     // The coordinator provides the tree; a service without a share of it waits.
     services.home.file("tree", "d a\nf 1000 a/x\n");
     std::fs::create_dir(services.file("t")).unwrap();
     services.lead("-d -w --treefile tree --jsonfile t.json t").expect(0);
-    let told = services.json("t.json");
-    assert_eq!((&told[1]["last_done"]["entries"], &told[1]["last_done"]["bytes"]), (&"1".into(), &"1000".into()));
+    let reported = services.json("t.json");
+    assert_eq!(
+        (&reported[1]["last_done"]["entries"], &reported[1]["last_done"]["bytes"]),
+        (&"1".into(), &"1000".into())
+    );
     assert_eq!(std::fs::metadata(services.file("t/a/x")).unwrap().len(), 1000);
 }
 
 // Protects users with a real elbencho at the other end: each end reports what it met.
 #[test]
-fn a_real_elbencho_is_told_so() {
+fn a_real_elbencho_gets_a_clear_refusal() {
     let services = Services::start();
     // The real one first asks whether the service is ready, and prints the answer to the phase that it prepares.
     for (request, status) in [("GET /status", "200"), ("POST /preparephase?ProtocolVersion=3.1.3&PwHash=", "501")] {
@@ -260,8 +270,8 @@ fn a_real_elbencho_is_told_so() {
         master.write_all(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
         let mut answer = String::new();
         let _ = master.read_to_string(&mut answer);
-        let is_told = answer.contains("both ends must be `plumb as elbencho`");
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && is_told, "{answer}");
+        let is_reported = answer.contains("both ends must be `plumb as elbencho`");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")) && is_reported, "{answer}");
     }
     let real = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = real.local_addr().unwrap().port();
@@ -270,14 +280,14 @@ fn a_real_elbencho_is_told_so() {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         let _ = stream.read_to_end(&mut Vec::new());
     });
-    let said = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));
-    said.expect(1).complains(&["speaks HTTP, as a real elbencho does", "both ends must be `plumb as elbencho`"]);
+    let output = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));
+    output.expect(1).expect_stderr(&["speaks HTTP, as a real elbencho does", "both ends must be `plumb as elbencho`"]);
     serving.join().unwrap();
     // The real service waits for a request.
     let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = silent.local_addr().unwrap().port();
-    let said = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));
-    said.expect(1).complains(&["does not answer", "both ends must be Plumb"]);
+    let output = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));
+    output.expect(1).expect_stderr(&["does not answer", "both ends must be Plumb"]);
 }
 
 // Protects services that run in the background, and services for other hosts, with keys.
@@ -289,20 +299,20 @@ fn a_service_with_keys_serves_those_who_have_them() {
     let with = |name: &str, keys: &str, words: &str| {
         let line = format!("as elbencho --port {port} {words}");
         let mut command = home.command(line.split_whitespace());
-        Said::of({
+        CommandOutput::run({
             command.env(name, keys);
             command
         })
     };
     with("PLUMB_AGENT_KEYS", "keys/server.keys", "--service")
         .expect(0)
-        .says(&["Running in background. PID: ", "0.0.0.0"]);
-    with("PLUMB_AGENT_KEYS", "keys/server.keys", "--service").expect(4).complains(&["cannot listen"]);
+        .expect_stdout(&["Running in background. PID: ", "0.0.0.0"]);
+    with("PLUMB_AGENT_KEYS", "keys/server.keys", "--service").expect(4).expect_stderr(&["cannot listen"]);
     let lead = |words: &str| with("PLUMB_HOSTS_KEYS", "keys/client.keys", &format!("--hosts 127.0.0.1 {words}"));
-    lead("--nolive -w -s 1m -b 64k f").expect(0).says(&["WRITE"]);
+    lead("--nolive -w -s 1m -b 64k f").expect(0).expect_stdout(&["WRITE"]);
     home.plumb(&format!("as elbencho --port {port} --hosts 127.0.0.1 --quit"))
         .expect(1)
-        .complains(&["that have its keys"]);
-    lead("--quit").expect(0).says(&[&format!("127.0.0.1:{port}: OK")]);
+        .expect_stderr(&["that have its keys"]);
+    lead("--quit").expect(0).expect_stdout(&[&format!("127.0.0.1:{port}: OK")]);
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
 }

@@ -45,10 +45,10 @@ fn expected(home: &Home) -> Vec<String> {
 
 fn says_what_is_expected(command: &mut Command, home: &Home) {
     let output = command.current_dir(home.work()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
     for line in expected(home) {
-        assert!(said.contains(&line), "{line} is not in:\n{said}");
+        assert!(printed.contains(&line), "{line} is not in:\n{printed}");
     }
 }
 

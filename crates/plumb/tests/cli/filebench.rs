@@ -60,13 +60,13 @@ fn files(directory: &Path) -> Vec<u64> {
 fn a_copy_is_counted_and_stored() {
     let home = Home::new();
     home.file("copy.f", COPY);
-    let said = home.plumb("as filebench -f copy.f").expect(0);
+    let output = home.plumb("as filebench -f copy.f").expect(0);
     for name in ["open", "read", "create", "write"] {
-        assert!(ops(&said.out, name) >= 30, "{name}: {}", said.out);
+        assert!(ops(&output.out, name) >= 30, "{name}: {}", output.out);
     }
-    assert_eq!((ops(&said.out, "write"), ops(&said.out, "close2")), (30, 30));
+    assert_eq!((ops(&output.out, "write"), ops(&output.out, "close2")), (30, 30));
     let first = "Filebench Version 1.5-alpha3\n";
-    assert!(said.out.starts_with(first), "{}", said.out);
+    assert!(output.out.starts_with(first), "{}", output.out);
     for pattern in [
         r"(?m)^\d+\.\d{3}: Populating and pre-allocating filesets$",
         r"(?m)^\d+\.\d{3}: from populated: 30 files, avg\. dir\. width = 5, avg\. dir\. depth = 2\.1, 0 leafdirs, 0\.293MB total size$",
@@ -75,7 +75,7 @@ fn a_copy_is_counted_and_stored() {
         r"(?m)^write {16}30ops +\d+ops/s +\d+\.\dmb/s +\d+\.\d{3}ms/op \[\d+\.\d{3}ms - +\d+\.\d{3}ms\]$",
         r"(?m)^\d+\.\d{3}: IO Summary: +\d+ ops +\d+\.\d{3} ops/s \d+/\d+ rd/wr +\d+\.\dmb/s +\d+\.\d{3}ms/op$",
     ] {
-        assert!(Regex::new(pattern).unwrap().is_match(&said.out), "{pattern} is not in\n{}", said.out);
+        assert!(Regex::new(pattern).unwrap().is_match(&output.out), "{pattern} is not in\n{}", output.out);
     }
     assert_eq!(files(&home.work().join("to")), vec![10240; 30]);
     assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("filebench"), json!(1)]]);
@@ -90,10 +90,10 @@ fn what_is_counted_is_what_exists() {
     let flowops = "flowop createfile name=c,filesetname=set,fd=1\nflowop closefile name=x,fd=1\n\
                    flowop deletefile name=d,filesetname=set\nflowop finishoncount name=f,value=50,target=d";
     home.file("churn.f", &script("prealloc=50", flowops, "set mode quit alldone\nrun"));
-    let said = home.plumb("as filebench -f churn.f").expect(0);
-    let (created, deleted) = (ops(&said.out, "c"), ops(&said.out, "d"));
+    let output = home.plumb("as filebench -f churn.f").expect(0);
+    let (created, deleted) = (ops(&output.out, "c"), ops(&output.out, "d"));
     assert_eq!((created, deleted), (100, 100));
-    assert_eq!(files(&home.work().join("set")).len(), files_before(&said.out));
+    assert_eq!(files(&home.work().join("set")).len(), files_before(&output.out));
 }
 
 /// Returns the number of files that a set had before its run.
@@ -113,8 +113,9 @@ fn an_exhausted_set_keeps_what_was_measured() {
     let home = Home::new();
     let flowops = "flowop createfile name=c,filesetname=set,fd=1\nflowop closefile name=x,fd=1";
     home.file("full.f", &script("prealloc=0", flowops, "run 20"));
-    let said = home.plumb("as filebench -f full.f").expect(0).complains(&["Run stopped early", "flowop c", "nfiles"]);
-    assert_eq!(ops(&said.out, "c"), 40);
+    let output =
+        home.plumb("as filebench -f full.f").expect(0).expect_stderr(&["Run stopped early", "flowop c", "nfiles"]);
+    assert_eq!(ops(&output.out, "c"), 40);
 }
 
 /// Threads wait for each other: one consumes what the other produces, and neither exceeds the limit.
@@ -132,12 +133,12 @@ fn threads_meet() {
          define process name=sleeping { thread name=t {\nflowop block name=sleep\nflowop read name=r,filename=f,iosize=4k\n} }\n\
          run 30",
     );
-    let said = home.plumb("as filebench -f meet.f").expect(0);
-    assert_eq!(ops(&said.out, "take"), 3);
-    let posted = ops(&said.out, "post");
+    let output = home.plumb("as filebench -f meet.f").expect(0);
+    assert_eq!(ops(&output.out, "take"), 3);
+    let posted = ops(&output.out, "post");
     assert!((15..=26).contains(&posted), "3 × 5 are taken, and at most 10 are ahead: {posted}");
     // The waker gives the sleeper a second to start waiting, because an earlier wake-up is lost.
-    assert!((1..=3).contains(&ops(&said.out, "r")), "{}", said.out);
+    assert!((1..=3).contains(&ops(&output.out, "r")), "{}", output.out);
 }
 
 /// Errors have a place and an exit code, and create nothing.
@@ -145,16 +146,16 @@ fn threads_meet() {
 fn errors_run_nothing() {
     let home = Home::new();
     home.file("bad.f", &script("prealloc", "flowop statfile name=s,filesetnam=set", "run 1"));
-    home.plumb("as filebench -f bad.f").expect(1).complains(&[
+    home.plumb("as filebench -f bad.f").expect(1).expect_stderr(&[
         "bad.f:3:24",
         "filesetnam",
         "did you mean `filesetname`?",
     ]);
-    home.plumb("as filebench -f none.f").expect(1).complains(&["none.f"]);
-    home.plumb("as filebench").expect(1).complains(&["no script"]);
+    home.plumb("as filebench -f none.f").expect(1).expect_stderr(&["none.f"]);
+    home.plumb("as filebench").expect(1).expect_stderr(&["no script"]);
     home.file("none.f", &script("prealloc", "flowop statfile name=s,filesetname=set", ""));
-    let said = home.plumb("as filebench -f none.f").expect(0).complains(&["--run SECONDS"]);
-    assert!(said.out.contains("Warning: no run command"), "{}", said.out);
+    let output = home.plumb("as filebench -f none.f").expect(0).expect_stderr(&["--run SECONDS"]);
+    assert!(output.out.contains("Warning: no run command"), "{}", output.out);
     assert!(!home.work().join("set").exists());
     home.plumb("as filebench -f none.f --run 1").expect(0);
 }
@@ -167,14 +168,14 @@ fn foreign_directories_are_kept() {
     let precious = home.work().join("set/thesis");
     std::fs::create_dir(home.work().join("set")).unwrap();
     std::fs::write(&precious, "precious").unwrap();
-    home.plumb("as filebench -f s.f").expect(5).complains(&["thesis", "PLUMB_ALLOW="]);
+    home.plumb("as filebench -f s.f").expect(5).expect_stderr(&["thesis", "PLUMB_ALLOW="]);
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
     // A user's dated photographs can also have numeric names.
     std::fs::remove_file(&precious).unwrap();
     let photograph = home.work().join("set/20240131/00012345");
     std::fs::create_dir(photograph.parent().unwrap()).unwrap();
     std::fs::write(&photograph, "precious").unwrap();
-    home.plumb("as filebench -f s.f").expect(5).complains(&["no directory `00000001`", "PLUMB_ALLOW="]);
+    home.plumb("as filebench -f s.f").expect(5).expect_stderr(&["no directory `00000001`", "PLUMB_ALLOW="]);
     assert_eq!(std::fs::read_to_string(&photograph).unwrap(), "precious");
 }
 
@@ -183,7 +184,7 @@ fn foreign_directories_are_kept() {
 fn programs_need_permission() {
     let home = Home::new();
     home.file("sys.f", "set $name=made\nsystem \"touch $name\"\n");
-    home.plumb("as filebench -f sys.f").expect(1).complains(&["sys.f:2:1", "touch made", "--allow-system"]);
+    home.plumb("as filebench -f sys.f").expect(1).expect_stderr(&["sys.f:2:1", "touch made", "--allow-system"]);
     assert!(!home.work().join("made").exists());
     home.plumb("as filebench -f sys.f --allow-system").expect(0);
     assert!(home.work().join("made").exists());
@@ -208,10 +209,10 @@ fn personalities_run() {
     let summary = Regex::new(r"IO Summary: +(\d+) ops").unwrap();
     for name in names {
         let line = format!("as filebench --personality {name} --set dir=. --run 1 {}", small(name));
-        let said = home.plumb(&line).expect(0);
-        assert!(said.out.contains("IO Summary"), "{name}: {}", said.out);
-        let counted: u64 = summary.captures(&said.out).unwrap()[1].parse().unwrap();
-        assert!(counted > 0, "{name}: {}", said.out);
+        let output = home.plumb(&line).expect(0);
+        assert!(output.out.contains("IO Summary"), "{name}: {}", output.out);
+        let counted: u64 = summary.captures(&output.out).unwrap()[1].parse().unwrap();
+        assert!(counted > 0, "{name}: {}", output.out);
     }
 }
 
@@ -226,11 +227,11 @@ fn snapshots_are_printed() {
     let flowops =
         "flowop statfile name=s,filesetname=set\nflowop print name=says,value=\"hello\"\nflowop delay name=d,value=1";
     home.file("ps.f", &script("prealloc", flowops, "enable lathist\npsrun -1 3"));
-    let said = home.plumb("as filebench -f ps.f").expect(0);
-    assert!(said.out.matches("Per-Operation Breakdown").count() >= 2, "{}", said.out);
+    let output = home.plumb("as filebench -f ps.f").expect(0);
+    assert!(output.out.matches("Per-Operation Breakdown").count() >= 2, "{}", output.out);
     let line = Regex::new(r"(?m)^s .*\]\t\[ (\d+ ){64}\]$").unwrap();
-    assert!(line.is_match(&said.out), "{}", said.out);
-    assert!(said.out.contains(": hello"), "{}", said.out);
+    assert!(line.is_match(&output.out), "{}", output.out);
+    assert!(output.out.contains(": hello"), "{}", output.out);
 }
 
 /// Asynchronous writes go to their own file: the next opened file gets the same descriptor, and stays empty.
@@ -249,11 +250,11 @@ fn closed_files_have_no_writes_in_flight() {
          flowop closefile name=close,fd=1\n\
          } }\nset mode quit alldone\nrun\n",
     );
-    let said = home.plumb("as filebench -f aio.f").expect(0);
-    assert_eq!((ops(&said.out, "create"), ops(&said.out, "write")), (400, 401 * 8));
+    let output = home.plumb("as filebench -f aio.f").expect(0);
+    assert_eq!((ops(&output.out, "create"), ops(&output.out, "write")), (400, 401 * 8));
     assert_eq!(files(&home.work().join("empty")), vec![0; 400]);
     // Two flowops with the same name have two lines, the last one first.
-    let counts: Vec<&str> = said.out.lines().filter(|line| line.starts_with("close ")).collect();
+    let counts: Vec<&str> = output.out.lines().filter(|line| line.starts_with("close ")).collect();
     assert!(counts.len() == 2 && counts[0].contains(" 400ops") && counts[1].contains(" 401ops"), "{counts:?}");
 }
 
@@ -271,7 +272,7 @@ fn lost_writes_are_errors() {
         ),
     ] {
         home.file("lost.f", &script("prealloc,readonly", flowops, "set mode quit alldone\nrun"));
-        home.plumb("as filebench -f lost.f").expect(1).complains(&[op, "set/00000001", "Bad file descriptor"]);
+        home.plumb("as filebench -f lost.f").expect(1).expect_stderr(&[op, "set/00000001", "Bad file descriptor"]);
     }
 }
 
@@ -301,12 +302,12 @@ fn sets_are_reused() {
     assert_ne!(std::fs::read(&all[1]).unwrap(), [7; 4096]);
     std::fs::hard_link(&all[1], home.work().join("other")).unwrap();
     for attribute in ["reuse", "trusttree", "reuse=false"] {
-        run(attribute).expect(5).complains(&["hard link"]);
+        run(attribute).expect(5).expect_stderr(&["hard link"]);
     }
     std::fs::remove_file(home.work().join("other")).unwrap();
     std::fs::rename(&set, home.work().join("real")).unwrap();
     std::os::unix::fs::symlink("real", &set).unwrap();
-    run("reuse").expect(5).complains(&["symbolic link"]);
+    run("reuse").expect(5).expect_stderr(&["symbolic link"]);
     std::fs::remove_file(&set).unwrap();
     std::fs::rename(home.work().join("real"), &set).unwrap();
     run("reuse=false").expect(0);

@@ -2,7 +2,7 @@
 
 use crate::common::disks::Mounted;
 use crate::common::needs::{is_root, root_and};
-use crate::common::{Home, Said, wait_until};
+use crate::common::{CommandOutput, Home, wait_until};
 use crate::interrupted::{end, signal, start_and_measure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -18,9 +18,9 @@ const EACCES: u64 = 13;
 const ENOSPC: u64 = 28;
 const EADDRINUSE: u64 = 98;
 
-fn json(home: &Home, words: &str, code: i32) -> (Value, Said) {
-    let said = home.plumb(&format!("as fio --output-format=json {words}")).expect(code);
-    (said.json(), said)
+fn json(home: &Home, words: &str, code: i32) -> (Value, CommandOutput) {
+    let output = home.plumb(&format!("as fio --output-format=json {words}")).expect(code);
+    (output.json(), output)
 }
 
 /// Returns name, error and ops of each job.
@@ -49,28 +49,29 @@ fn failed_in_op(name: &str, error: u64) -> (String, u64, u64) {
 #[test]
 fn a_missing_directory_fails_its_job_and_no_other() {
     let home = Home::new();
-    let (root, said) =
+    let (root, output) =
         json(&home, &format!("--name=bad --directory=missing --rw=read --size=64k {GOOD} --directory=."), 1);
     assert_eq!(jobs(&root), [failed("bad", ENOENT), good()]);
-    said.complains(&["missing", "mkdir -p"]);
+    output.expect_stderr(&["missing", "mkdir -p"]);
 }
 
 #[test]
 fn the_code_is_the_number_of_jobs_that_failed() {
     let home = Home::new();
-    let (root, said) = json(&home, &format!("--name=one {FULL} {GOOD} --name=two {FULL}"), 2);
+    let (root, output) = json(&home, &format!("--name=one {FULL} {GOOD} --name=two {FULL}"), 2);
     assert_eq!(jobs(&root), [failed_in_op("one", ENOSPC), good(), failed_in_op("two", ENOSPC)]);
-    said.complains(&["one: pid=", "two: pid=", "err=28"]);
+    output.expect_stderr(&["one: pid=", "two: pid=", "err=28"]);
 }
 
 /// A worker's error is reported the same way for every kind of worker.
 #[test]
-fn a_failed_op_is_told_on_standard_error_and_the_document_is_whole() {
+fn a_failed_op_is_reported_on_standard_error_and_the_document_is_whole() {
     for run_as in ["", "--thread"] {
         let home = Home::new();
         let words = format!("as fio --output-format=json --output=out.json {run_as} --name=bad {FULL} {GOOD} {run_as}");
-        let said = home.plumb(&words).expect(1).complains(&["file:/dev/full", "func=write", "No space left on device"]);
-        assert_eq!(said.out, "", "{run_as}: all is in the file");
+        let output =
+            home.plumb(&words).expect(1).expect_stderr(&["file:/dev/full", "func=write", "No space left on device"]);
+        assert_eq!(output.out, "", "{run_as}: all is in the file");
         let root: Value =
             plumb_document::json::from_str(&std::fs::read_to_string(home.work().join("out.json")).unwrap()).unwrap();
         assert_eq!(jobs(&root), [failed_in_op("bad", ENOSPC), good()], "{run_as}");
@@ -92,10 +93,10 @@ fn pages_and_lines_name_the_error_too() {
 #[test]
 fn errors_that_are_passed_over_fail_nobody_and_are_counted() {
     let home = Home::new();
-    let (root, said) = json(&home, &format!("--name=goes-on {FULL} --ignore_error=,ENOSPC"), 0);
+    let (root, output) = json(&home, &format!("--name=goes-on {FULL} --ignore_error=,ENOSPC"), 0);
     let job = &root["jobs"][0];
     assert_eq!((&job["error"], &job["total_err"], &job["first_error"]), (&0.into(), &16.into(), &28.into()));
-    assert_eq!(said.err, "");
+    assert_eq!(output.err, "");
     let (root, _) = json(&home, &format!("--name=ends {FULL} --continue_on_error=write"), 1);
     let job = &root["jobs"][0];
     assert_eq!((&job["error"], &job["total_err"], &job["first_error"]), (&28.into(), &1.into(), &28.into()));
@@ -109,9 +110,9 @@ fn a_file_that_may_not_be_read_fails_its_job() {
     // Root can read anything, so its job runs as another user.
     let user = if is_root() { "--uid=65534" } else { "" };
     let words = format!("--name=bad --filename={} --rw=read --size=64k {user} {GOOD}", path.display());
-    let (root, said) = json(&home, &words, 1);
+    let (root, output) = json(&home, &words, 1);
     assert_eq!(jobs(&root), [failed("bad", EACCES), good()]);
-    said.complains(&["Permission denied"]);
+    output.expect_stderr(&["Permission denied"]);
 }
 
 #[test]
@@ -121,9 +122,9 @@ fn a_file_system_that_is_too_small_fails_its_job() {
     }
     let (home, small) = (Home::new(), Mounted::in_memory(4 << 20));
     let words = format!("--name=bad --directory={} --rw=write --size=8m --bs=64k {GOOD}", small.as_str());
-    let (root, said) = json(&home, &words, 1);
+    let (root, output) = json(&home, &words, 1);
     assert_eq!(jobs(&root), [failed("bad", ENOSPC), good()]);
-    said.complains(&["use another file system"]);
+    output.expect_stderr(&["use another file system"]);
 }
 
 /// Scripts that check the number expect the system's error, and the other jobs do not wait.
@@ -133,9 +134,9 @@ fn an_address_that_is_taken_fails_its_job() {
     let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let words = format!("--name=bad --ioengine=net --listen --rw=read --size=64k --port={port} {GOOD}");
-    let (root, said) = json(&home, &words, 1);
+    let (root, output) = json(&home, &words, 1);
     assert_eq!(jobs(&root), [failed("bad", EADDRINUSE), good()]);
-    said.complains(&["Address already in use"]);
+    output.expect_stderr(&["Address already in use"]);
 }
 
 /// Workers of a job are processes, and the kernel may kill one of them.
@@ -174,7 +175,7 @@ fn a_run_with_a_failed_job_is_stored() {
 }
 
 #[test]
-fn an_interrupted_job_tells_what_it_did() {
+fn an_interrupted_job_reports_its_work() {
     for number in [Signal::INT, Signal::TERM] {
         let home = Home::new();
         let line = "as fio --output-format=json --name=long --ioengine=null --rw=read --size=1g --rate_iops=100 \
@@ -194,9 +195,9 @@ fn an_interrupted_job_tells_what_it_did() {
 fn jobs_that_are_not_understood_print_nothing_but_why() {
     let home = Home::new();
     for words in ["--name=a --size=1m --nonsense=1", "--name=a --rw=sideways --size=1m", "--name=a", "missing.fio"] {
-        let said = home.plumb(&format!("as fio --output-format=json {words}")).expect(1);
-        assert_eq!(said.out, "", "{words}");
-        assert!(said.err.starts_with("fio: "), "{words}: {}", said.err);
+        let output = home.plumb(&format!("as fio --output-format=json {words}")).expect(1);
+        assert_eq!(output.out, "", "{words}");
+        assert!(output.err.starts_with("fio: "), "{words}: {}", output.err);
     }
-    home.plumb("list").expect(0).says(&["no runs are stored"]);
+    home.plumb("list").expect(0).expect_stdout(&["no runs are stored"]);
 }

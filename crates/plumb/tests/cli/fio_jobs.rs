@@ -1,14 +1,14 @@
 //! fio jobs as users write them, from the job file to the result: each test shows one kind of job.
 
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use serde_json::Value;
 
 /// Runs a job file with this text, and returns its JSON.
-fn run(home: &Home, text: &str, code: i32) -> (Value, Said) {
+fn run(home: &Home, text: &str, code: i32) -> (Value, CommandOutput) {
     std::fs::write(home.work().join("job.fio"), text).unwrap();
-    let said = home.plumb("as fio job.fio --output-format=json --output=out.json").expect(code);
+    let output = home.plumb("as fio job.fio --output-format=json --output=out.json").expect(code);
     let written = std::fs::read_to_string(home.work().join("out.json")).unwrap();
-    (plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}")), said)
+    (plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}")), output)
 }
 
 /// Returns the ops of each job in one direction.
@@ -75,7 +75,7 @@ fn a_log_is_no_permission_to_overwrite_what_it_names() {
     std::fs::remove_file(&made).unwrap();
     std::fs::write(&made, &bytes).unwrap();
     // A name that fio generates does not grant permission either.
-    home.plumb("as fio --name=made --read_iolog=log").expect(1).complains(&[&way_out]);
+    home.plumb("as fio --name=made --read_iolog=log").expect(1).expect_stderr(&[&way_out]);
     assert_eq!(std::fs::read(&made).unwrap(), bytes);
     std::fs::remove_file(&made).unwrap();
     home.plumb("as fio --name=made --rw=write --size=64k").expect(0);
@@ -95,16 +95,16 @@ fn histogram_and_log_agree_to_the_nanosecond() {
     let root: Value = plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
     let log = std::fs::read_to_string(home.work().join("n_clat.1.log")).unwrap();
     let logged: Vec<u64> = log.lines().map(|line| line.split(", ").nth(1).unwrap().parse().unwrap()).collect();
-    let told = &root["jobs"][0]["read"]["clat_ns"];
+    let reported = &root["jobs"][0]["read"]["clat_ns"];
     assert_eq!(logged.len(), 4096);
     assert_eq!(
-        (told["min"].as_u64(), told["max"].as_u64()),
+        (reported["min"].as_u64(), reported["max"].as_u64()),
         (logged.iter().min().copied(), logged.iter().max().copied())
     );
     let mean = logged.iter().sum::<u64>() as f64 / logged.len() as f64;
-    assert!((told["mean"].as_f64().unwrap() - mean).abs() < 1e-3, "{told} {mean}");
+    assert!((reported["mean"].as_f64().unwrap() - mean).abs() < 1e-3, "{reported} {mean}");
     // Below 128 ns, fio has a bucket for each nanosecond.
-    for (value, count) in told["bins"].as_object().unwrap() {
+    for (value, count) in reported["bins"].as_object().unwrap() {
         let value: u64 = value.parse().unwrap();
         if value < 128 {
             let logged = logged.iter().filter(|&&logged| logged == value).count() as u64;
@@ -120,10 +120,10 @@ fn a_device_is_certified_hour_by_hour() {
     let home = Home::new();
     let words = "as fio --size=1g --profile=act --device-names=sim:hdd --threads-per-queue=2 --read-req-num-512-blocks=65536 \
                  --large-block-op-kbytes=64m";
-    let said = home.plumb(&format!("{words} --test-duration=7200 --output-format=json --output=out.json")).expect(1);
-    let table: Vec<&str> = said.err.lines().skip_while(|line| !line.starts_with(" -----")).collect();
+    let output = home.plumb(&format!("{words} --test-duration=7200 --output-format=json --output=out.json")).expect(1);
+    let table: Vec<&str> = output.err.lines().skip_while(|line| !line.starts_with(" -----")).collect();
     assert!(table[1].starts_with("    1\t0.00\t0.00\t100.00") && table[2].starts_with("    2\t"), "{table:?}");
-    assert!(said.err.contains("act: test complete, device(s): FAILED"), "{}", said.err);
+    assert!(output.err.contains("act: test complete, device(s): FAILED"), "{}", output.err);
     let written = std::fs::read_to_string(home.work().join("out.json")).unwrap();
     let root: Value = plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
     assert!(ops(&root, "read").iter().sum::<u64>() > 0 && root["jobs"][0]["jobname"] == "act-read-sim:hdd");
@@ -150,12 +150,12 @@ fn directories_of_file_names_are_made() {
     let home = Home::new();
     std::fs::create_dir(home.work().join("d")).unwrap();
     let global = "[global]\nrw=read\nsize=16k\nbs=4k\n";
-    let (_, said) = run(
+    let (_, printed) = run(
         &home,
         &format!("{global}[a]\nnumjobs=2\nnrfiles=2\ndirectory=d\nfilename_format=$jobname.$jobnum/$filenum\n"),
         0,
     );
-    assert_eq!(said.code, 0);
+    assert_eq!(printed.code, 0);
     for name in ["d/a.0/0", "d/a.0/1", "d/a.1/0", "d/a.1/1"] {
         assert!(home.work().join(name).is_file(), "{name}");
     }
@@ -163,8 +163,8 @@ fn directories_of_file_names_are_made() {
     run(&home, &format!("{global}[b]\nfilename=x/y/z\n[c]\nfilename={}\n", inside.display()), 0);
     assert!(home.work().join("x/y/z").is_file() && inside.is_file());
     let outside = tempfile::tempdir().unwrap();
-    let (_, said) = run(&home, &format!("{global}[e]\nfilename={}\n", outside.path().join("no/file").display()), 1);
-    said.complains(&["mkdir -p"]);
+    let (_, printed) = run(&home, &format!("{global}[e]\nfilename={}\n", outside.path().join("no/file").display()), 1);
+    printed.expect_stderr(&["mkdir -p"]);
     assert!(!outside.path().join("no").exists(), "it is neither below `directory=` nor below the working directory");
 }
 

@@ -1,15 +1,15 @@
 //! `plumb as fio` runs jobs: its output, its files, and its exit codes.
 
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use serde_json::Value;
 
-fn fio(home: &Home, words: &str) -> Said {
+fn fio(home: &Home, words: &str) -> CommandOutput {
     home.plumb(&format!("as fio {words}"))
 }
 
 /// Parses standard output as a single JSON document; anything else in it is an error.
-fn document(said: &Said) -> Value {
-    plumb_document::json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
+fn document(output: &CommandOutput) -> Value {
+    plumb_document::json::from_str(&output.out).unwrap_or_else(|error| panic!("{error}: {}", output.out))
 }
 
 /// Masks numbers, which differ from run to run; the words around them do not.
@@ -27,12 +27,12 @@ fn masked(text: &str) -> String {
 
 /// Scripts look at the exit code and standard error, and parse the text.
 #[test]
-fn a_job_runs_and_is_told_as_fio_tells_it() {
+fn a_job_runs_and_is_reported_like_fio() {
     let home = Home::new();
     // On a busy machine Plumb prints an extra line, unless it is disabled.
-    let said = fio(&home, "--plumb-quiet --name=x --size=1m --rw=randread --bs=4k").expect(0);
-    assert_eq!(said.err, "", "scripts take words on standard error for a failure");
-    let lines: Vec<String> = said.out.lines().map(masked).collect();
+    let output = fio(&home, "--plumb-quiet --name=x --size=1m --rw=randread --bs=4k").expect(0);
+    assert_eq!(output.err, "", "scripts take words on standard error for a failure");
+    let lines: Vec<String> = output.out.lines().map(masked).collect();
     let opening = [
         "x: (g=#): rw=randread, bs=(R) #B-#B, (W) #B-#B, (T) #B-#B, ioengine=psync, iodepth=#",
         "fio-#.#",
@@ -43,16 +43,16 @@ fn a_job_runs_and_is_told_as_fio_tells_it() {
     assert_eq!(lines[..5], opening);
     assert!(lines[5].starts_with("x: (groupid=#, jobs=#): err= #: pid=#: "), "{}", lines[5]);
     assert!(lines.iter().any(|line| line == "     issued rwts: total=#,#,#,# short=#,#,#,# dropped=#,#,#,#"));
-    assert!(said.out.contains("issued rwts: total=256,0,0,0"), "{}", said.out);
-    assert!(said.out.contains("\nRun status group 0 (all jobs):\n   READ: bw="), "{}", said.out);
+    assert!(output.out.contains("issued rwts: total=256,0,0,0"), "{}", output.out);
+    assert!(output.out.contains("\nRun status group 0 (all jobs):\n   READ: bw="), "{}", output.out);
     assert_eq!(std::fs::metadata(home.work().join("x.0.0")).unwrap().len(), 1 << 20, "fio's name, and it stays");
 }
 
 #[test]
 fn machine_formats_hold_nothing_else() {
     let home = Home::new();
-    let said = fio(&home, "--output-format=json --name=x --ioengine=null --size=1m --rw=write").expect(0);
-    let root = document(&said);
+    let output = fio(&home, "--output-format=json --name=x --ioengine=null --size=1m --rw=write").expect(0);
+    let root = document(&output);
     let job = &root["jobs"][0];
     assert_eq!((job["jobname"].as_str(), job["error"].as_i64()), (Some("x"), Some(0)));
     assert_eq!((job["write"]["total_ios"].as_u64(), job["read"]["total_ios"].as_u64()), (Some(256), Some(0)));
@@ -67,7 +67,7 @@ fn machine_formats_hold_nothing_else() {
 }
 
 #[test]
-fn copies_and_groups_are_told_as_asked() {
+fn copies_and_groups_are_reported_as_requested() {
     let home = Home::new();
     let of = |words: &str| document(&fio(&home, &format!("--output-format=json {words}")).expect(0));
     let apart = of("--ioengine=null --size=1m --name=a --numjobs=2 --name=b --stonewall");
@@ -99,12 +99,12 @@ fn jobs_run_on_simulated_devices() {
     assert!(read(&slow, "runtime") * 2 > read(&fast, "runtime") * 3, "{} {}", slow["read"], fast["read"]);
     fio(&home, "--name=s --size=64m --filename=sim:floppy").expect(0);
     assert!(home.work().join("sim").exists(), "no device, and so two files, as fio has them");
-    let said = fio(&home, "--name=s --filename=sim:ssd --size=1m --name=t --filename=real --size=1m").expect(1);
-    assert!(said.err.contains("cannot be mixed"), "{}", said.err);
+    let output = fio(&home, "--name=s --filename=sim:ssd --size=1m --name=t --filename=real --size=1m").expect(1);
+    assert!(output.err.contains("cannot be mixed"), "{}", output.err);
     let busy =
         "--name=c --ioengine=cpuio --cpuload=10 --runtime=1 --name=s --ioengine=psync --filename=sim:ssd --size=1m";
-    let said = fio(&home, busy).expect(1);
-    assert!(said.err.contains("`c`: programs and CPU load take real time"), "{}", said.err);
+    let output = fio(&home, busy).expect(1);
+    assert!(output.err.contains("`c`: programs and CPU load take real time"), "{}", output.err);
 }
 
 /// A job without I/O is reported like any job, in the order of the jobs, and named by its group.
@@ -113,13 +113,13 @@ fn companions_are_reported_as_jobs() {
     let home = Home::new();
     let words = "--output-format=json --name=burn --ioengine=cpuio --cpuload=50 --exit_on_io_done=1 --numjobs=2 --name=r \
                  --rw=write --size=1m --bs=4k --name=e --ioengine=exec --program=echo --arguments=heard --wait_for=r";
-    let told = document(&fio(&home, words).expect(0));
-    let jobs = told["jobs"].as_array().unwrap();
+    let reported = document(&fio(&home, words).expect(0));
+    let jobs = reported["jobs"].as_array().unwrap();
     let names: Vec<&str> = jobs.iter().map(|job| job["jobname"].as_str().unwrap()).collect();
     assert_eq!(names, ["burn", "burn", "r", "e"]);
     let moved: Vec<u64> = jobs.iter().map(|job| job["write"]["total_ios"].as_u64().unwrap()).collect();
     assert_eq!(moved, [0, 0, 256, 0]);
-    assert!(jobs.iter().all(|job| job["error"] == 0), "{told}");
+    assert!(jobs.iter().all(|job| job["error"] == 0), "{reported}");
     assert_eq!(std::fs::read_to_string(home.work().join("e.stdout")).unwrap(), "heard\n");
     let failed = fio(&home, "--name=e --ioengine=exec --program=false").expect(1);
     assert!(failed.err.contains("the program ended with status 1"), "{}", failed.err);
@@ -152,9 +152,9 @@ fn results_so_far_are_valid() {
     let home = Home::new();
     let words = "--output-format=json --status-interval=1 --name=a --ioengine=null --size=1g --rate_iops=100 \
                  --time_based --runtime=3";
-    let said = fio(&home, words).expect(0);
+    let output = fio(&home, words).expect(0);
     let documents: Vec<Value> =
-        serde_json::Deserializer::from_str(&said.out).into_iter().collect::<Result<_, _>>().unwrap();
+        serde_json::Deserializer::from_str(&output.out).into_iter().collect::<Result<_, _>>().unwrap();
     let done: Vec<u64> = documents.iter().filter_map(|one| one["jobs"][0]["read"]["total_ios"].as_u64()).collect();
     assert!(done.len() >= 2 && done.is_sorted() && done[0] > 0, "{done:?}");
 }
@@ -317,16 +317,16 @@ fn appending_goes_on_where_the_file_ended() {
 fn counts_without_end_are_refused_before_they_take_memory() {
     let home = Home::new();
     std::fs::write(home.work().join("many.fio"), "[global]\nsize=1m\n[a]\nnumjobs=4m\n").unwrap();
-    fio(&home, "many.fio").expect(1).complains(&["many.fio:4: numjobs=4m", "0 to 4096"]);
+    fio(&home, "many.fio").expect(1).expect_stderr(&["many.fio:4: numjobs=4m", "0 to 4096"]);
     let map = "--name=m --ioengine=null --rw=randwrite --size=1024p --bs=512";
-    fio(&home, map).expect(1).complains(&["blocks were used needs", "norandommap"]);
+    fio(&home, map).expect(1).expect_stderr(&["blocks were used needs", "norandommap"]);
     let long = "--name=s --ioengine=null --size=1m --ss=iops:10% --ss_dur=1000000000";
     fio(&home, long).expect(0);
 }
 
 /// fio names the files of a recording even if nothing was done with them.
 #[test]
-fn recordings_of_nothing_name_the_files_that_were_said() {
+fn empty_recordings_name_the_files_of_the_job() {
     let home = Home::new();
     fio(&home, "--name=n --ioengine=null --size=8k --bs=4k --filename=x:y --write_iolog=io.log").expect(0);
     let recording = std::fs::read_to_string(home.work().join("io.log")).unwrap();
@@ -341,9 +341,9 @@ fn a_trigger_runs_its_command_and_ends_the_jobs() {
     let home = Home::new();
     let words = ["as", "fio", "--name=a", "--ioengine=null", "--size=1g", "--rate_iops=50", "--runtime=30"];
     let more = ["--time_based", "--trigger-timeout=1", "--trigger=touch pulled", "--output-format=json"];
-    let said = home.with(words.into_iter().chain(more)).expect(0);
+    let output = home.plumb_args(words.into_iter().chain(more)).expect(0);
     assert!(home.work().join("pulled").exists());
-    assert!(document(&said)["jobs"][0]["read"]["runtime"].as_u64().unwrap() < 20_000);
+    assert!(document(&output)["jobs"][0]["read"]["runtime"].as_u64().unwrap() < 20_000);
 }
 
 /// Protects: a compressed log gives the same lines as an uncompressed one.
@@ -356,22 +356,22 @@ fn a_stored_log_is_printed_again() {
     let offsets: Vec<u64> =
         lines.lines().map(|line| line.split(", ").nth(4).and_then(|word| word.parse().ok()).unwrap()).collect();
     assert_eq!(offsets, (0..256).map(|number| number * 4096).collect::<Vec<u64>>());
-    fio(&home, "--inflate-log=missing").expect(1).complains(&["--inflate-log=missing: No such file"]);
+    fio(&home, "--inflate-log=missing").expect(1).expect_stderr(&["--inflate-log=missing: No such file"]);
 }
 
 /// Protects: the parts of `--debug` that fio's tests read: the seeds, derived from the job's own, and the offset of
 /// each op.
 #[test]
-fn debug_tells_seeds_and_ops() {
+fn debug_prints_seeds_and_ops() {
     let home = Home::new();
     let job = "--name=x --ioengine=null --size=16k --rw=write --debug=random,io";
-    let said = fio(&home, job).expect(0).says(&["fio: set debug option io", "FIO_RAND_NR_OFFS=24"]);
-    let lines = |word: &str| said.out.lines().filter(|line| line.contains(word)).count();
-    assert_eq!((lines("rand_seeds["), lines("complete: io_u"), lines("queue: io_u")), (24, 4, 4), "{}", said.out);
-    assert!(said.out.contains("off=0x3000,len=0x1000,ddir=1,file=x.0.0"), "{}", said.out);
+    let output = fio(&home, job).expect(0).expect_stdout(&["fio: set debug option io", "FIO_RAND_NR_OFFS=24"]);
+    let lines = |word: &str| output.out.lines().filter(|line| line.contains(word)).count();
+    assert_eq!((lines("rand_seeds["), lines("complete: io_u"), lines("queue: io_u")), (24, 4, 4), "{}", output.out);
+    assert!(output.out.contains("off=0x3000,len=0x1000,ddir=1,file=x.0.0"), "{}", output.out);
     // fio 3.42 prints this for its own seed.
-    assert!(said.out.contains("rand_seeds[6]=6803328749335347343"), "{}", said.out);
-    let json = fio(&home, &format!("{job} --output-format=json")).expect(0).complains(&["rand_seeds[23]="]);
+    assert!(output.out.contains("rand_seeds[6]=6803328749335347343"), "{}", output.out);
+    let json = fio(&home, &format!("{job} --output-format=json")).expect(0).expect_stderr(&["rand_seeds[23]="]);
     document(&json);
 }
 
@@ -401,10 +401,10 @@ fn own_code_is_measured() {
     let sums = fio(&home, "--crctest=crc32c,md5").expect(0);
     assert!(sums.out.starts_with("md5:\t\t") && sums.out.contains("crc32c:\t\t"), "{}", sums.out);
     assert!(sums.out.lines().all(|line| line.ends_with(" MiB/sec")), "{}", sums.out);
-    fio(&home, "--crctest=help").expect(1).says(&["sha3-512"]);
-    fio(&home, "--crctest=nope").expect(1).complains(&["fio: unknown hash `nope`"]).says(&["crc64"]);
-    fio(&home, "--idle-prof=calibrate").expect(0).says(&["CPU idleness:", "unit work: mean="]);
-    fio(&home, "--idle-prof=nope --name=x").expect(1).complains(&["use system, percpu or calibrate"]);
+    fio(&home, "--crctest=help").expect(1).expect_stdout(&["sha3-512"]);
+    fio(&home, "--crctest=nope").expect(1).expect_stderr(&["fio: unknown hash `nope`"]).expect_stdout(&["crc64"]);
+    fio(&home, "--idle-prof=calibrate").expect(0).expect_stdout(&["CPU idleness:", "unit work: mean="]);
+    fio(&home, "--idle-prof=nope --name=x").expect(1).expect_stderr(&["use system, percpu or calibrate"]);
     let run = fio(&home, "--idle-prof=percpu --name=x --ioengine=null --size=1m --output-format=json").expect(0);
     let idle = document(&run)["cpu_idleness"].clone();
     assert!(idle["system"].is_number() && idle["cpu-0"].is_number() && idle["unit_mean"].is_number(), "{idle}");

@@ -12,8 +12,13 @@ fn fit(home: &Home, line: &str, code: i32) -> Value {
 #[test]
 fn a_fast_device_is_good_enough_for_etcd_and_a_slow_one_is_not() {
     let home = Home::new();
-    let said = home.plumb("fit-for etcd sim:nvme").expect(0);
-    said.says(&["Yes: sim:nvme is good enough for etcd", "fdatasync.lat.p99", "< 10ms", "etcd's documentation, FAQ"]);
+    let output = home.plumb("fit-for etcd sim:nvme").expect(0);
+    output.expect_stdout(&[
+        "Yes: sim:nvme is good enough for etcd",
+        "fdatasync.lat.p99",
+        "< 10ms",
+        "etcd's documentation, FAQ",
+    ]);
     let fast = fit(&home, "etcd sim:nvme", 0);
     assert_eq!((&fast["schema"], &fast["answer"]), (&Value::from("plumb.fit-for/1"), &Value::from("yes")), "{fast:#}");
     assert_eq!(fast["limits"][0]["tier"], "device");
@@ -23,7 +28,9 @@ fn a_fast_device_is_good_enough_for_etcd_and_a_slow_one_is_not() {
     // limit.
     let slow = fit(&home, "etcd sim:hdd?slow=200%", 1);
     assert_eq!((&slow["answer"], &slow["limits"][0]["answer"]), (&Value::from("no"), &Value::from("no")), "{slow:#}");
-    home.plumb("fit-for etcd sim:hdd?slow=200%").expect(1).says(&["No: sim:hdd?slow=200% is not good enough for etcd"]);
+    home.plumb("fit-for etcd sim:hdd?slow=200%")
+        .expect(1)
+        .expect_stdout(&["No: sim:hdd?slow=200% is not good enough for etcd"]);
     let tagged = home.plumb("list --tag fit-for-etcd --json -n 100").expect(0).json();
     assert_eq!(tagged.as_array().unwrap().len(), 24, "{tagged:#}");
 }
@@ -41,7 +48,8 @@ fn an_interval_that_covers_the_limit_is_borderline() {
     assert!(lo < hi, "{read:#}");
     let with = |limit: f64, code: i32| {
         let condition = format!("play/read.bw >= {}MB/s", limit / 1e6);
-        home.with(["fit-for", "video", device, "--json", "--limit", &condition]).expect(code).json()["answer"].clone()
+        home.plumb_args(["fit-for", "video", device, "--json", "--limit", &condition]).expect(code).json()["answer"]
+            .clone()
     };
     assert_eq!(with((lo + hi) / 2.0, 6), "borderline");
     assert_eq!(with(hi * 1.1, 1), "no");
@@ -54,8 +62,8 @@ fn numbers_of_memory_are_refused() {
     let home = Home::new();
     let limited = ["--limit", "play/read.bw >= 1MB/s"];
     let of = |device| ["fit-for", "video", device, "--json"].into_iter().chain(limited);
-    assert_eq!(home.with(of("sim:ssd")).expect(0).json()["answer"], "yes");
-    let refused = home.with(of("sim:ssd?cached=60%")).expect(3).json();
+    assert_eq!(home.plumb_args(of("sim:ssd")).expect(0).json()["answer"], "yes");
+    let refused = home.plumb_args(of("sim:ssd?cached=60%")).expect(3).json();
     assert_eq!(refused["answer"], "refused", "{refused:#}");
     assert!(!refused["refused_because"].as_array().unwrap().is_empty(), "{refused:#}");
 }
@@ -82,37 +90,46 @@ fn every_use_runs_and_only_limits_give_answers() {
             assert!(number["value"].is_number(), "{name}: {number:#}");
         }
     }
-    home.plumb("fit-for --list").expect(0).says(&["etcd", "wal/fdatasync.lat.p99 < 10ms", "no published limit"]);
-    home.plumb("fit-for").expect(0).says(&["etcd", "mysql"]);
+    home.plumb("fit-for --list").expect(0).expect_stdout(&[
+        "etcd",
+        "wal/fdatasync.lat.p99 < 10ms",
+        "no published limit",
+    ]);
+    home.plumb("fit-for").expect(0).expect_stdout(&["etcd", "mysql"]);
     // This is printed before the first number.
     home.plumb("fit-for mysql sim:nvme --runs 3")
         .expect(0)
-        .complains(&["note: nobody has published a limit for mysql"]);
+        .expect_stderr(&["note: nobody has published a limit for mysql"]);
     let with_limit = home.plumb("fit-for etcd sim:nvme --runs 3").expect(0);
     assert!(!with_limit.err.contains("published"), "{}", with_limit.err);
-    home.plumb("fit-for ectd sim:ssd").expect(2).complains(&["did you mean `etcd`?"]);
-    home.with(["fit-for", "video", "sim:ssd", "--limit", "nowhere/read.bw > 1MB/s"]).expect(2).complains(&["nowhere"]);
+    home.plumb("fit-for ectd sim:ssd").expect(2).expect_stderr(&["did you mean `etcd`?"]);
+    home.plumb_args(["fit-for", "video", "sim:ssd", "--limit", "nowhere/read.bw > 1MB/s"])
+        .expect(2)
+        .expect_stderr(&["nowhere"]);
 }
 
 // Protects: users find the available workloads, and the sources of their limits.
 #[test]
 fn workloads_are_listed_and_explained() {
     let home = Home::new();
-    let said = home.plumb("workloads").expect(0).says(&["random-read", "etcd-wal", "none gives an official result"]);
+    let output =
+        home.plumb("workloads").expect(0).expect_stdout(&["random-read", "etcd-wal", "none gives an official result"]);
     let listed = home.plumb("workloads --json").expect(0).json();
     crate::commands::fits(&home, "workloads", &listed);
     for one in listed["workloads"].as_array().unwrap() {
         let name = one["name"].as_str().unwrap();
-        let line = said.out.lines().find(|line| line.split_whitespace().next() == Some(name));
+        let line = output.out.lines().find(|line| line.split_whitespace().next() == Some(name));
         assert!(line.is_some(), "{name} is not listed");
         let explained = home.plumb(&format!("run {name} --explain --json")).expect(0).json();
         assert!(!explained["settings"].as_array().unwrap().is_empty(), "{name}");
         crate::commands::fits(&home, "workload-explained", &explained);
     }
-    home.plumb("run etcd-wal --explain").expect(0).says(&["work.blocks.block = \"2300\"", "vendor's page: IBM"]);
-    home.plumb("run random-read --explain").expect(0).says(&["depth = 32", "Plumb's choice"]);
-    home.plumb("run nowhere --explain").expect(2).complains(&["unknown workload `nowhere`"]);
+    home.plumb("run etcd-wal --explain")
+        .expect(0)
+        .expect_stdout(&["work.blocks.block = \"2300\"", "vendor's page: IBM"]);
+    home.plumb("run random-read --explain").expect(0).expect_stdout(&["depth = 32", "Plumb's choice"]);
+    home.plumb("run nowhere --explain").expect(2).expect_stderr(&["unknown workload `nowhere`"]);
     home.plumb("run nfs-mix-2008-like --at sim:ssd --set time=100ms")
         .expect(0)
-        .complains(&["This is not an official SPEC SFS result."]);
+        .expect_stderr(&["This is not an official SPEC SFS result."]);
 }

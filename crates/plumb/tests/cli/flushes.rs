@@ -93,7 +93,7 @@ fn misfit(result: &Value, clock: Clock) -> Option<String> {
 // Protects: a write that was still in memory when the clock stopped is never the device's rate, even if it is flushed
 // after the clock. Only a workload that never flushes declares this.
 #[test]
-fn a_flush_behind_the_clock_declares_nothing_in_any_tool() {
+fn a_flush_outside_the_clock_declares_nothing_in_any_tool() {
     for (line, code, clock) in TABLE {
         let home = Home::new();
         home.file("script.pm", "set size 4000 64000\nset number 50\nset transactions 50\nset location .\nrun\nquit\n");
@@ -118,7 +118,7 @@ fn the_same_holds_for_native_programs() {
                  steps = [{{ transfer = {{ handle = 0, does = \"write\", record = \"64KiB\", count = 64 }} }}]\n{after}\n"
             ),
         );
-        assert_clock(after, || home.plumb("run program.toml --json").ran().json(), *clock);
+        assert_clock(after, || home.plumb("run program.toml --json").expect_measured().json(), *clock);
     }
 }
 
@@ -149,9 +149,9 @@ fn copies_are_flushed_where_they_lie() {
         };
     }
     // The quality of the numbers does not matter here.
-    let said = strace.current_dir(home.work()).output().unwrap();
+    let output = strace.current_dir(home.work()).output().unwrap();
     let traced = std::fs::read_to_string(home.work().join("trace")).unwrap();
     let flushed = |set: &str| traced.lines().filter(|line| line.contains(&format!("/{set}>"))).count();
     // Once after layout, and once at the end.
-    assert_eq!((flushed("from"), flushed("to")), (2, 2), "{traced}\n{}", String::from_utf8_lossy(&said.stderr));
+    assert_eq!((flushed("from"), flushed("to")), (2, 2), "{traced}\n{}", String::from_utf8_lossy(&output.stderr));
 }

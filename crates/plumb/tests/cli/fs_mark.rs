@@ -9,7 +9,7 @@ use std::process::Command;
 /// Protects the whole path: files are created and removed, or kept; each iteration has a line, here and in the log, and
 /// a result.
 #[test]
-fn iterations_make_files_and_tell_their_rates() {
+fn iterations_make_files_and_print_their_rates() {
     let home = Home::new();
     let gone = home.plumb("as fs_mark -d out -n 20 -s 20000 -t 2 -S 4").expect(0);
     assert!(gone.out.contains("#\tSync method: SYNC POST REVERSE: "), "{}", gone.out);
@@ -23,7 +23,7 @@ fn iterations_make_files_and_tell_their_rates() {
     assert_eq!(kept.out.lines().last(), log.lines().last());
     assert_eq!(kept.out.lines().filter(|line| line.trim_start().starts_with(char::is_numeric)).count(), 2);
     assert_eq!(home.query("select dialect, count(*) from run group by dialect"), [[json!("fs_mark"), json!(3)]]);
-    home.plumb("as fs_mark -n 5").expect(1).complains(&["Must specify at least one directory", "Usage: fs_mark"]);
+    home.plumb("as fs_mark -n 5").expect(1).expect_stderr(&["Must specify at least one directory", "Usage: fs_mark"]);
 }
 
 /// Returns the calls of a command on its files, with names reduced to their directory.

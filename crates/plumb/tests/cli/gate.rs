@@ -5,8 +5,8 @@ use crate::common::Home;
 use serde_json::Value;
 
 fn gate(home: &Home, baseline: &str, candidate: &str, more: &str) -> (i32, Value) {
-    let said = home.plumb(&format!("gate --baseline {baseline} --candidate {candidate} --json --no-store {more}"));
-    (said.code, said.json())
+    let output = home.plumb(&format!("gate --baseline {baseline} --candidate {candidate} --json --no-store {more}"));
+    (output.code, output.json())
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn each_answer_has_its_exit_code_and_fits_the_schema() {
 
 // Protects: a candidate that leaves work behind does not pass because the baseline pays for it.
 #[test]
-fn a_candidate_that_leaves_work_behind_does_not_pass() {
+fn a_candidate_that_leaves_unfinished_work_does_not_pass() {
     let home = Home::new();
     let (code, open) = gate(&home, "sim:ssd?cv=2%", "sim:ssd?cv=2%&slow=5%&carry=10%", "");
     assert_eq!((code, &open["answer"]), (6, &"cannot-tell".into()), "{open:#}");
@@ -41,7 +41,7 @@ fn a_candidate_that_leaves_work_behind_does_not_pass() {
 
 // Protects: a gate without a verdict names the options to run longer, and following them gives a verdict.
 #[test]
-fn what_cannot_be_told_names_options_that_decide() {
+fn an_undecided_gate_names_options_that_decide() {
     let home = Home::new();
     let device = "sim:ssd?cv=8%";
     let (code, open) = gate(&home, device, device, "--time 200ms --budget 3s --seed 3");
@@ -84,13 +84,14 @@ fn pipelines_get_their_files() {
             .split(' '),
     );
     let summary = home.file("summary.md", "before\n");
-    let said = crate::common::Said::of({
+    let output = crate::common::CommandOutput::run({
         command.env("GITHUB_STEP_SUMMARY", &summary);
         command
     });
-    let said =
-        said.expect(1).says(&["::error title=plumb gate%3A regression::Regression: sim:ssd?slow=20%25 is worse"]);
-    assert!(said.out.contains("At most 5 % of gates of an unchanged system answer"), "{}", said.out);
+    let output = output
+        .expect(1)
+        .expect_stdout(&["::error title=plumb gate%3A regression::Regression: sim:ssd?slow=20%25 is worse"]);
+    assert!(output.out.contains("At most 5 % of gates of an unchanged system answer"), "{}", output.out);
     let read = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
     assert!(read("j.xml").contains("<failure message="));
     assert!(read("m.md").starts_with("### ❌ Plumb gate: regression\n"));
@@ -100,7 +101,7 @@ fn pipelines_get_their_files() {
 }
 
 /// Returns a session of a pipeline with a history of its own.
-fn session(home: &Home, device: &str, more: &str) -> crate::common::Said {
+fn session(home: &Home, device: &str, more: &str) -> crate::common::CommandOutput {
     home.plumb(&format!(
         "gate --candidate {device} --keep base.json --time 200ms --metrics read.iops --no-store {more}"
     ))
@@ -126,11 +127,11 @@ fn answers(home: &Home, file: &str) -> Vec<String> {
 #[test]
 fn a_second_session_makes_a_suspected_one_a_regression() {
     let home = Home::new();
-    let said = session(&home, "sim:ssd?session=1%", "").expect(6);
-    said.says(&["base.json has no runs yet"]).complains(&["6 runs of 1 session"]);
+    let output = session(&home, "sim:ssd?session=1%", "").expect(6);
+    output.expect_stdout(&["base.json has no runs yet"]).expect_stderr(&["6 runs of 1 session"]);
     for _ in 1..5 {
-        let said = session(&home, "sim:ssd?session=1%", "").expect(6);
-        said.says(&["fewer than 5 sessions say too little of how sessions differ"]);
+        let output = session(&home, "sim:ssd?session=1%", "").expect(6);
+        output.expect_stdout(&["fewer than 5 sessions say too little of how sessions differ"]);
     }
     let judge = |device: &str| {
         home.plumb(&format!("gate --baseline base.json --candidate {device} --metrics read.iops --json --no-store"))
@@ -156,7 +157,7 @@ fn a_second_session_makes_a_suspected_one_a_regression() {
     );
     assert!(second["note"].as_str().unwrap().ends_with("2 sessions agree."), "{second:#}");
     let third = session(&home, "sim:ssd?session=1%&slow=25%", "").expect(6);
-    third.says(&["was a regression. It is part of the history"]);
+    third.expect_stdout(&["was a regression. It is part of the history"]);
     let answers = answers(&home, "base.json");
     assert_eq!(answers[5..], ["suspected", "regression", "cannot-tell"]);
     // The file contains results, which the store imports.
@@ -181,7 +182,7 @@ fn a_session_that_the_next_one_does_not_confirm_is_released() {
     let mut old = kept(&home, "base.json");
     old.iter_mut().for_each(|run| drop(run.as_object_mut().unwrap().remove("gated")));
     std::fs::write(home.work().join("base.json"), plumb_document::json::to_string(&old).unwrap()).unwrap();
-    session(&home, "sim:ssd?session=1%&slow=30%", "--allow-cannot-tell").expect(0).says(&["Suspected: "]);
+    session(&home, "sim:ssd?session=1%&slow=30%", "--allow-cannot-tell").expect(0).expect_stdout(&["Suspected: "]);
     let next = session(&home, "sim:ssd?session=1%", "--json");
     assert_ne!(next.code, 1, "{}", next.out);
     assert_eq!(next.json()["baseline"]["sessions"], 9);
@@ -233,7 +234,7 @@ fn only_sessions_since_the_last_change_count() {
 fn what_cannot_be_judged_is_refused_with_a_way_out() {
     let home = Home::new();
     home.file("text.json", "[]");
-    for (line, said) in [
+    for (line, output) in [
         ("gate --candidate sim:ssd", "name --baseline, or a file to keep runs in: --keep FILE"),
         ("gate --baseline sim:ssd --candidate sim:ssd --margin 0", "such as `5%`"),
         ("gate --baseline sim:ssd --candidate ./nothing", "`./nothing` is neither a directory nor a file of results"),
@@ -242,6 +243,6 @@ fn what_cannot_be_judged_is_refused_with_a_way_out() {
         ("gate --baseline sim:ssd --candidate text.json", "name a file or stored runs for --baseline"),
         ("gate --baseline sim:ssd --candidate sim:ssd --junit no/such/place.xml", "no/such/place.xml"),
     ] {
-        home.plumb(line).expect(2).complains(&[said]);
+        home.plumb(line).expect(2).expect_stderr(&[output]);
     }
 }

@@ -1,23 +1,25 @@
 //! `plumb as getc_putc` end to end, compared with the real one.
 
 use crate::common::traced::{traced, whole_calls};
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use std::process::{Command, Stdio};
 
 #[test]
-fn wrong_words_are_told_as_the_tool_tells_them() {
+fn invalid_arguments_are_reported_like_the_original() {
     let home = Home::new();
     home.plumb("as getc_putc -h")
         .expect(1)
-        .complains(&["getc_putc: invalid option -- 'h'\nusage:\ngetc_putc [-d", "Version: 2.00a"]);
+        .expect_stderr(&["getc_putc: invalid option -- 'h'\nusage:\ngetc_putc [-d", "Version: 2.00a"]);
     if !needs::is_root() {
         return needs::skip("the rule about root needs root");
     }
-    home.plumb("as getc_putc").expect(1).complains(&["You must use the \"-u\" switch when running as root.\nusage:"]);
-    home.plumb("as getc_putc -u root -s 63").expect(1).complains(&["Using uid:0, gid:0.\nusage:"]);
+    home.plumb("as getc_putc")
+        .expect(1)
+        .expect_stderr(&["You must use the \"-u\" switch when running as root.\nusage:"]);
+    home.plumb("as getc_putc -u root -s 63").expect(1).expect_stderr(&["Using uid:0, gid:0.\nusage:"]);
     home.plumb("as getc_putc -u root -d nowhere -s 64")
         .expect(1)
-        .complains(&["Can't create file \"nowhere/getc_putc.", "usage:"]);
+        .expect_stderr(&["Can't create file \"nowhere/getc_putc.", "usage:"]);
 }
 
 /// Replaces its numbers by a mark.
@@ -42,7 +44,7 @@ fn a_run_prints_what_the_tool_prints() {
     for (run, words) in (1i64..).zip(["-u root -s 64 -m golden", "-u root -s 1m -m golden -q"]) {
         let mut real = Command::new("getc_putc");
         real.args(words.split(' ')).current_dir(home.work()).stdin(Stdio::null());
-        let real = Said::of(real).expect(0);
+        let real = CommandOutput::run(real).expect(0);
         let own = home.plumb(&format!("as getc_putc --compat=strict --plumb-quiet {words}")).expect(0);
         assert_eq!(masked(&own.out), masked(&real.out), "{words}");
         assert_eq!(masked(&own.err), masked(&real.err), "{words}");
@@ -51,7 +53,7 @@ fn a_run_prints_what_the_tool_prints() {
     }
     home.plumb("as getc_putc -q -u root -s 64")
         .expect(0)
-        .complains(&["plumb: `putc` and `getc` take", "compat=strict"]);
+        .expect_stderr(&["plumb: `putc` and `getc` take", "compat=strict"]);
     assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 0, "nothing stays");
 }
 

@@ -34,9 +34,9 @@ fn wait_for(child: &mut Child, what: &str, mut is_so: impl FnMut() -> bool) {
     wait_until(what, || {
         let is_so = is_so();
         if let (false, Some(status)) = (is_so, child.try_wait().unwrap()) {
-            let mut said = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            panic!("{status} before {what}: {said}");
+            let mut output = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut output).unwrap();
+            panic!("{status} before {what}: {output}");
         }
         is_so
     });
@@ -71,8 +71,8 @@ fn an_interrupted_sweep_of_iozone_reports_what_it_has() {
     let column = |row: &str| row.split_whitespace().nth(2).map(str::to_owned);
     let rows: Vec<&str> = table.lines().filter(|row| row.split_whitespace().next() == Some("64")).collect();
     let first = rest.lines().find(|line| line.starts_with("\"64\"")).unwrap();
-    let told: Vec<&str> = first.split_whitespace().skip(1).collect();
-    for (row, value) in rows.iter().zip(&told) {
+    let reported: Vec<&str> = first.split_whitespace().skip(1).collect();
+    for (row, value) in rows.iter().zip(&reported) {
         assert_eq!(column(row).as_deref(), Some(*value), "{out}");
     }
     assert!(!rest.contains("\"1048576\""), "a size that was never reached has no row: {rest}");

@@ -12,10 +12,10 @@ const FIO: &str = r#"{"fio version":"fio-3.36","timestamp_ms":1700000000000,"glo
 fn a_file_of_fio_becomes_a_run() {
     let home = Home::new();
     home.file("a.json", FIO);
-    home.plumb("import a.json").expect(0).says(&["fio: added"]);
+    home.plumb("import a.json").expect(0).expect_stdout(&["fio: added"]);
     home.file("copy.json", FIO);
-    home.plumb("import copy.json").expect(0).says(&["already stored, unchanged"]);
-    home.plumb("list").expect(0).says(&["2023-11-14 22:13", "fio", "/mnt/a", "unknown"]);
+    home.plumb("import copy.json").expect(0).expect_stdout(&["already stored, unchanged"]);
+    home.plumb("list").expect(0).expect_stdout(&["2023-11-14 22:13", "fio", "/mnt/a", "unknown"]);
     let page = home.plumb("show last").expect(0).out;
     for part in
         ["fio 3.36, imported from a.json (json), run 2023-11-14 22:13:20 UTC", "read.bw", "2.05 MB/s", "Not judged: "]
@@ -23,14 +23,14 @@ fn a_file_of_fio_becomes_a_run() {
         assert!(page.contains(part), "{part} is not in:\n{page}");
     }
     assert!(!page.contains("seed"));
-    home.plumb("show last -v").expect(0).says(&["bs = 4k"]);
-    let numbers = home.with(["query", "SELECT metric, value, unit, tier FROM result", "--json"]).expect(0).out;
+    home.plumb("show last -v").expect(0).expect_stdout(&["bs = 4k"]);
+    let numbers = home.plumb_args(["query", "SELECT metric, value, unit, tier FROM result", "--json"]).expect(0).out;
     assert!(numbers.contains("2048000") && numbers.contains("unknown"), "{numbers}");
     // A job name must not become a spreadsheet formula.
-    home.plumb("export --csv").expect(0).says(&[",'=1+1,read.bw,"]);
+    home.plumb("export --csv").expect(0).expect_stdout(&[",'=1+1,read.bw,"]);
     let exported = home.plumb("export").expect(0).out;
     home.file("all.json", &exported);
-    home.plumb("--db other.db import all.json").expect(0).says(&["added"]);
+    home.plumb("--db other.db import all.json").expect(0).expect_stdout(&["added"]);
     assert_eq!(home.plumb("--db other.db export").expect(0).out, exported);
 }
 
@@ -54,7 +54,7 @@ fn imported_runs_are_compared_without_a_claim() {
     assert_eq!(contrasts[0]["verdict"], "cannot-tell", "{comparison}");
     let notes = comparison["notes"].to_string();
     assert!(notes.contains("2 of the runs are imported") && notes.contains("no pairs"), "{notes}");
-    home.plumb("compare --from-store tag:old tag:new").expect(0).says(&["imported", "was not recorded"]);
+    home.plumb("compare --from-store tag:old tag:new").expect(0).expect_stdout(&["imported", "was not recorded"]);
 }
 
 // Protects: numbers without a metric are shown, and a comparison says why it omits them.
@@ -66,18 +66,18 @@ fn numbers_without_a_metric_are_shown_and_not_compared() {
             r#"{{"results":[{{"command":"sync","mean":{mean},"stddev":0.01,"median":{mean},"times":[{mean}]}}]}}"#
         );
         home.file(name, &text);
-        home.plumb(&format!("import {name}")).expect(0).says(&["hyperfine: added"]);
+        home.plumb(&format!("import {name}")).expect(0).expect_stdout(&["hyperfine: added"]);
         let run = home.plumb("list --json").expect(0).json()[0]["id"].as_str().unwrap().to_owned();
         home.plumb(&format!("tag {run} {}", &name[..1])).expect(0);
     }
-    home.plumb("show last").expect(0).says(&[
+    home.plumb("show last").expect(0).expect_stdout(&[
         "hyperfine, imported from b.json (JSON), file of",
         "time mean",
         "500 ms",
         "lower",
     ]);
-    let said = home.plumb("compare --from-store tag:a tag:b --json");
-    assert!(said.json()["notes"].to_string().contains("no metric was measured on both sides"), "{}", said.out);
+    let output = home.plumb("compare --from-store tag:a tag:b --json");
+    assert!(output.json()["notes"].to_string().contains("no metric was measured on both sides"), "{}", output.out);
 }
 
 // Protects: an unreadable file is refused with its name, the missing part and a suggestion, and nothing of it is
@@ -88,18 +88,18 @@ fn what_cannot_be_read_is_refused() {
     home.file("good.json", FIO);
     home.file("cut.json", &FIO[..FIO.len() - 20]);
     home.file("words.txt", "nothing was measured\n");
-    home.plumb("import good.json cut.json").expect(2).complains(&["cut.json", "fio", "copy it again", "--from"]);
-    home.plumb("import words.txt").expect(2).complains(&["words.txt", "--from TOOL", "bonnie++"]);
-    home.plumb("import words.txt --from iozone").expect(2).complains(&["words.txt", "iozone", "-R"]);
-    home.plumb("import words.txt --from nothing").expect(2).complains(&["--from nothing", "fio"]);
-    home.plumb("list").expect(0).says(&["no runs are stored"]);
+    home.plumb("import good.json cut.json").expect(2).expect_stderr(&["cut.json", "fio", "copy it again", "--from"]);
+    home.plumb("import words.txt").expect(2).expect_stderr(&["words.txt", "--from TOOL", "bonnie++"]);
+    home.plumb("import words.txt --from iozone").expect(2).expect_stderr(&["words.txt", "iozone", "-R"]);
+    home.plumb("import words.txt --from nothing").expect(2).expect_stderr(&["--from nothing", "fio"]);
+    home.plumb("list").expect(0).expect_stdout(&["no runs are stored"]);
 }
 
 /// Returns the value of a metric of the only run in a database.
 #[track_caller]
 fn stored(home: &Home, database: &str, phase: &str, metric: &str) -> f64 {
     let sql = format!("SELECT value FROM result WHERE phase = '{phase}' AND metric = '{metric}'");
-    let table = home.with(["--db", database, "query", &sql, "--json"]).expect(0).json();
+    let table = home.plumb_args(["--db", database, "query", &sql, "--json"]).expect(0).json();
     let rows = table["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 1, "{sql} in {database}: {rows:?}");
     rows[0][0].as_f64().unwrap_or_else(|| panic!("{sql} in {database}: {rows:?}"))
@@ -132,9 +132,9 @@ fn what_the_dialects_print_is_read_as_it_was_measured() {
     ];
     for (line, file, metric, phase, own_phase, tolerance) in cases {
         let home = Home::new();
-        let said = home.plumb(&format!("--db own.db {line}")).ran();
-        home.file("stdout", &said.out);
-        home.plumb(&format!("--db imported.db import {file}")).expect(0).says(&["added"]);
+        let printed = home.plumb(&format!("--db own.db {line}")).expect_measured();
+        home.file("stdout", &printed.out);
+        home.plumb(&format!("--db imported.db import {file}")).expect(0).expect_stdout(&["added"]);
         let own = stored(&home, "own.db", own_phase, metric);
         let imported = stored(&home, "imported.db", phase, metric);
         assert!((imported / own - 1.0).abs() <= *tolerance, "{line}: measured {own}, read {imported}");
@@ -176,7 +176,7 @@ const FORMS: [(&str, &str, usize); 25] = [
 
 /// Returns the metrics of the last run in a database: names, values, units.
 fn last_metrics(home: &Home, database: &str) -> (Vec<(String, Option<f64>, String)>, usize) {
-    let run = home.plumb(&format!("{database} show last --json")).ran().json();
+    let run = home.plumb(&format!("{database} show last --json")).expect_measured().json();
     let of_phase = |phase: &serde_json::Value| {
         let metrics = phase["metrics"].as_object().cloned().unwrap_or_default();
         metrics
@@ -199,10 +199,10 @@ fn every_printed_form_is_imported() {
          rd=rd1,fwd=fwd1,fwdrate=max,format=yes,elapsed=1,interval=1\n",
     );
     for (number, (words, from, least)) in FORMS.into_iter().enumerate() {
-        let said = home.plumb(&format!("as {words} --plumb-quiet")).expect(0);
+        let output = home.plumb(&format!("as {words} --plumb-quiet")).expect(0);
         let file = match from {
-            "out" => home.file("printed", &said.out),
-            "err" => home.file("printed", &said.err),
+            "out" => home.file("printed", &output.out),
+            "err" => home.file("printed", &output.err),
             name => home.work().join(name),
         };
         let database = format!("--db imported-{number}.db");

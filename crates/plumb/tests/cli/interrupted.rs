@@ -23,8 +23,8 @@ pub(crate) fn start_and_measure(home: &Home, line: &str, seconds: i64) -> Child 
     let child = home.start(line);
     wait_until("heartbeats are stored", || {
         // The database may not exist yet.
-        let said = home.with(["query", "SELECT count(*) FROM heartbeat", "--json"]);
-        said.code == 0 && said.json()["rows"][0][0].as_i64().unwrap() >= seconds
+        let output = home.plumb_args(["query", "SELECT count(*) FROM heartbeat", "--json"]);
+        output.code == 0 && output.json()["rows"][0][0].as_i64().unwrap() >= seconds
     });
     child
 }
@@ -71,10 +71,10 @@ fn a_signal_ends_a_run_keeps_what_was_measured_and_cleans_up() {
         assert!(stored["phases"][0]["metrics"]["read.iops"]["value"].as_f64().unwrap() > 0.0);
         let row = &home.plumb("list --json").expect(0).json()[0];
         assert_eq!(row["status"], "aborted");
-        home.plumb("show last").expect(0).says(&["The run was interrupted"]);
+        home.plumb("show last").expect(0).expect_stdout(&["The run was interrupted"]);
         assert_no_test_data(&home.work());
         assert_eq!(processes(&home), [""; 0], "no process is left");
-        home.plumb("clean").expect(0).says(&["nothing to clean"]);
+        home.plumb("clean").expect(0).expect_stdout(&["nothing to clean"]);
     }
 }
 
@@ -120,9 +120,9 @@ fn what_kill_9_leaves_is_kept_and_cleaned() {
         assert_eq!(left.len(), 1, "a killed run leaves its test directory");
 
         let removed = format!("removed {}", left[0].canonicalize().unwrap().display());
-        home.plumb("clean").expect(0).says(&[&removed, "was killed; the"]);
+        home.plumb("clean").expect(0).expect_stdout(&[&removed, "was killed; the"]);
         assert_no_test_data(&home.work());
-        home.plumb("clean").expect(0).says(&["nothing to clean"]);
+        home.plumb("clean").expect(0).expect_stdout(&["nothing to clean"]);
 
         assert_eq!(home.query("PRAGMA integrity_check")[0][0], "ok");
         let row = &home.plumb("list --json").expect(0).json()[0];
@@ -130,7 +130,7 @@ fn what_kill_9_leaves_is_kept_and_cleaned() {
         assert_eq!(home.query("SELECT count(*) FROM heartbeat")[0][0], 0);
         assert!(home.query("SELECT count(*) FROM series")[0][0].as_i64().unwrap() > 0);
         let id = row["id"].as_str().unwrap();
-        home.plumb(&format!("show {id}")).expect(0).says(&[
+        home.plumb(&format!("show {id}")).expect(0).expect_stdout(&[
             "has no result: aborted: its process was killed",
             "second by second",
             "read 1.00 s",
@@ -149,13 +149,13 @@ fn cleaning_leaves_a_living_run_alone() {
     let child = start_and_measure(&home, "run long.toml --json", 1);
     let dirs = test_directories(&home.work());
     for line in ["clean", "clean .", "clean . . /tmp"] {
-        let said = home.plumb(line);
+        let output = home.plumb(line);
         let left = format!(
             "kept {}: process {} is still running `long`",
             dirs[0].canonicalize().unwrap().display(),
             child.id()
         );
-        assert_eq!(said.out.matches(&left).count(), 1, "{}", said.out);
+        assert_eq!(output.out.matches(&left).count(), 1, "{}", output.out);
         assert_eq!(test_directories(&home.work()), dirs);
     }
     signal(&child, Signal::TERM);
@@ -170,6 +170,6 @@ fn cleaning_does_not_touch_what_plumb_did_not_mark() {
     let alien = home.work().join("plumb-test-0123456789abcdef");
     std::fs::create_dir(&alien).unwrap();
     std::fs::write(alien.join("precious"), "x").unwrap();
-    home.plumb("clean .").expect(4).says(&["could not remove"]);
+    home.plumb("clean .").expect(4).expect_stdout(&["could not remove"]);
     assert_eq!(std::fs::read_to_string(alien.join("precious")).unwrap(), "x");
 }

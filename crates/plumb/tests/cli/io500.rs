@@ -1,6 +1,6 @@
 //! `plumb as io500` end to end.
 
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use std::path::{Path, PathBuf};
 
 const SMALL: &str = "[global]\ndatadir = data\nresultdir = results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
@@ -24,7 +24,7 @@ const PHASES: [&str; 14] = [
     "ior-rnd4K-easy-read",
 ];
 
-fn run(home: &Home, config: &str, line: &str) -> Said {
+fn run(home: &Home, config: &str, line: &str) -> CommandOutput {
     home.file("c.ini", config);
     home.plumb(&format!("as io500 c.ini {line}"))
 }
@@ -68,17 +68,17 @@ fn hash(pairs: &[(&str, &str)]) -> String {
 #[test]
 fn all_phases_run_and_leave_their_results() {
     let home = Home::new();
-    let said = run(&home, SMALL, "--plumb-ranks=2").expect(0);
-    let said = said.says(&[
+    let output = run(&home, SMALL, "--plumb-ranks=2").expect(0);
+    let output = output.expect_stdout(&[
         "io500-style-plumb-",
         "not an IO500 result",
         "ERROR INVALID stonewall-time 1s != 300s",
         "The result files are stored",
     ]);
-    let lines = lines(&said.out);
-    assert_eq!(lines.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), PHASES, "{}", said.out);
+    let lines = lines(&output.out);
+    assert_eq!(lines.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(), PHASES, "{}", output.out);
     for (name, score, rest) in &lines {
-        assert_eq!(*score > 0.0, name != "timestamp", "{name}: {}", said.out);
+        assert_eq!(*score > 0.0, name != "timestamp", "{name}: {}", output.out);
         assert!(
             rest.starts_with(if name.starts_with("ior") { "GiB/s : time " } else { "kIOPS : time " }),
             "{name}: {rest}"
@@ -115,7 +115,7 @@ fn all_phases_run_and_leave_their_results() {
 
     assert_eq!(results(&home, "config-orig.ini"), SMALL);
     assert!(results(&home, "config.ini").contains("\ntransferSize = 64k\n"));
-    assert!(said.out.starts_with(results(&home, "result_summary.txt").lines().next().unwrap()));
+    assert!(output.out.starts_with(results(&home, "result_summary.txt").lines().next().unwrap()));
     for name in PHASES.into_iter().filter(|name| !["timestamp", "find"].contains(name)) {
         let (text, head) =
             (results(&home, &format!("{name}.txt")), if name.starts_with("ior") { "IOR-" } else { "-- started" });
@@ -153,8 +153,8 @@ fn find_counts_what_was_written() {
 fn extended_phases_have_a_score_of_their_own() {
     let home = Home::new();
     let config = format!("{SMALL}[mdworkbench]\nprecreatePerSet = 6\nfilesPerProc = 4\n[find-hard]\nrun = FALSE\n");
-    let said = run(&home, &config, "--mode=extended --plumb-ranks=2").expect(0);
-    let lines = lines(&said.out);
+    let output = run(&home, &config, "--mode=extended --plumb-ranks=2").expect(0);
+    let lines = lines(&output.out);
     let extended: Vec<(usize, &str)> =
         lines.iter().map(|(name, ..)| name.as_str()).enumerate().filter(|(_, name)| !PHASES.contains(name)).collect();
     let places = [
@@ -164,10 +164,10 @@ fn extended_phases_have_a_score_of_their_own() {
         (9, "mdworkbench-bench"),
         (14, "mdworkbench-delete"),
     ];
-    assert_eq!(extended, places, "{}", said.out);
+    assert_eq!(extended, places, "{}", output.out);
     for (name, score, rest) in lines.iter().filter(|(name, ..)| !PHASES.contains(&name.as_str())) {
-        assert_eq!(*score > 0.0, name != "find-hard", "{name}: {}", said.out);
-        assert_eq!(rest.ends_with("[INVALID]"), name == "find-hard", "{name}: {}", said.out);
+        assert_eq!(*score > 0.0, name != "find-hard", "{name}: {}", output.out);
+        assert_eq!(rest.ends_with("[INVALID]"), name == "find-hard", "{name}: {}", output.out);
     }
     let result = results(&home, "result.txt");
     assert_eq!(value(&result, "run", "mode"), "extended");
@@ -198,16 +198,16 @@ fn extended_phases_have_a_score_of_their_own() {
 
 /// Protects the stonewall of all four kinds: later phases cover exactly the data written before it, and verify.
 #[test]
-fn phases_behind_the_stonewall_go_as_far() {
+fn phases_after_the_stonewall_go_as_far() {
     let home = Home::new();
     // Small enough for memory, but more than a second of work at any rate.
     let config = "[global]\ndatadir = data\nresultdir = results\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\
                   [debug]\nstonewall-time = 1\n[ior-easy]\ntransferSize = 64k\nblockSize = 16m\n[ior-hard]\nsegmentCount = 20\n\
                   [mdtest-easy]\nn = 100000000\n[mdtest-hard]\nn = 400\n";
-    let said = run(&home, config, "--plumb-ranks=2").expect(0);
+    let output = run(&home, config, "--plumb-ranks=2").expect(0);
     let result = results(&home, "result.txt");
     assert!(value(&result, "mdtest-easy-write", "rate-stonewall").parse::<f64>().unwrap() > 0.0, "{result}");
-    for (name, score, rest) in lines(&said.out) {
+    for (name, score, rest) in lines(&output.out) {
         assert_eq!(rest.ends_with("[INVALID]"), name.ends_with("-write"), "{name} {score} {rest}: {result}");
     }
     assert!(results(&home, "mdtest-easy-write.txt").contains("Continue stonewall hit min: "));
@@ -223,10 +223,10 @@ fn phases_behind_the_stonewall_go_as_far() {
 #[test]
 fn a_phase_that_is_left_out_is_invalid() {
     let home = Home::new();
-    let said = run(&home, &format!("{SMALL}[find]\nrun = FALSE\n[ior-rnd4K-easy-read]\nrun = FALSE\n"), "").expect(0);
-    for (name, score, rest) in lines(&said.out) {
+    let output = run(&home, &format!("{SMALL}[find]\nrun = FALSE\n[ior-rnd4K-easy-read]\nrun = FALSE\n"), "").expect(0);
+    for (name, score, rest) in lines(&output.out) {
         let is_left_out = name == "find" || name == "ior-rnd4K-easy-read";
-        assert_eq!(score == 0.0, is_left_out || name == "timestamp", "{name}: {}", said.out);
+        assert_eq!(score == 0.0, is_left_out || name == "timestamp", "{name}: {}", output.out);
         assert_eq!(rest.ends_with("[INVALID]"), is_left_out || name.ends_with("-write"), "{name}: {rest}");
     }
     // The mean of the others.
@@ -246,10 +246,10 @@ fn other_files_stay() {
     }
     assert!(!home.work().join("data/ior-easy").exists() && !home.work().join("data/ior-hard/file").exists());
     home.file("data/ior-hard/file", "mine");
-    let said = run(&home, SMALL, "");
-    assert_eq!(said.code, 5, "{} {}", said.out, said.err);
-    let said = said.complains(&["ended early", "results", "data"]);
-    assert!(said.out.contains("[INVALID]"), "{}", said.out);
+    let output = run(&home, SMALL, "");
+    assert_eq!(output.code, 5, "{} {}", output.out, output.err);
+    let output = output.expect_stderr(&["ended early", "results", "data"]);
+    assert!(output.out.contains("[INVALID]"), "{}", output.out);
     assert_eq!(std::fs::read_to_string(home.work().join("data/ior-hard/file")).unwrap(), "mine");
     // Earlier results are kept.
     assert!(value(&results(&home, "result.txt"), "ior-easy-write", "score").parse::<f64>().unwrap() > 0.0);
@@ -273,24 +273,26 @@ fn wrong_data_is_invalid() {
     bytes[3 * 47008 + 100] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     let reads = ["mdtest-easy", "mdtest-hard", "find", "ior-easy", "ior-hard-write", "ior-rnd4K-easy-read"];
-    let said = run(&home, &format!("{SMALL}{}", off(&reads)), "--timestamp=t1").expect(0);
-    said.says(&["ERROR INVALID Transfers that did not match the written data: 1"]);
+    let output = run(&home, &format!("{SMALL}{}", off(&reads)), "--timestamp=t1").expect(0);
+    output.expect_stdout(&["ERROR INVALID Transfers that did not match the written data: 1"]);
     assert!(path.exists(), "data of another run is removed");
 }
 
 /// Protects users from typos: errors have a line and a suggestion, and nothing is created.
 #[test]
-fn mistakes_are_told_with_the_way_out() {
+fn mistakes_are_reported_with_the_way_out() {
     let home = Home::new();
     let wrong = run(&home, "[global]\ndatdir = x\n", "").expect(1);
-    wrong.complains(&["io500: c.ini:2: unknown key `datdir` in [global]; did you mean `datadir`?"]);
-    run(&home, "[find]\nexternal-script = ./x\n", "").expect(1).complains(&["c.ini:2: ", "runs no programs"]);
-    run(&home, SMALL, "--mode=short").expect(1).complains(&["standard and extended"]);
-    home.plumb("as io500 none.ini").expect(1).complains(&["none.ini"]);
-    home.plumb("as io500").expect(1).complains(&["give a configuration"]);
-    home.plumb("as io500 -h").expect(0).says(&["not an IO500 result", "--plumb-ranks"]);
-    home.plumb("as io500 --list").expect(0).says(&["[ior-easy]", "transferSize = 2m"]);
-    run(&home, SMALL, "--dry-run").expect(0).says(&["[ior-hard-write]", "exe = ior --dataPacketType=timestamp"]);
-    run(&home, SMALL, "--config-hash").expect(0).says(&["config-hash"]);
+    wrong.expect_stderr(&["io500: c.ini:2: unknown key `datdir` in [global]; did you mean `datadir`?"]);
+    run(&home, "[find]\nexternal-script = ./x\n", "").expect(1).expect_stderr(&["c.ini:2: ", "runs no programs"]);
+    run(&home, SMALL, "--mode=short").expect(1).expect_stderr(&["standard and extended"]);
+    home.plumb("as io500 none.ini").expect(1).expect_stderr(&["none.ini"]);
+    home.plumb("as io500").expect(1).expect_stderr(&["give a configuration"]);
+    home.plumb("as io500 -h").expect(0).expect_stdout(&["not an IO500 result", "--plumb-ranks"]);
+    home.plumb("as io500 --list").expect(0).expect_stdout(&["[ior-easy]", "transferSize = 2m"]);
+    run(&home, SMALL, "--dry-run")
+        .expect(0)
+        .expect_stdout(&["[ior-hard-write]", "exe = ior --dataPacketType=timestamp"]);
+    run(&home, SMALL, "--config-hash").expect(0).expect_stdout(&["config-hash"]);
     assert!(!home.work().join("results").exists() && !home.work().join("data").exists());
 }

@@ -27,7 +27,7 @@ fn tests_follow_one_another() {
     let home = Home::new();
     std::fs::create_dir(home.work().join("disk")).unwrap();
     home.file("a.icf", &config("disk", 16_384));
-    home.plumb("as iometer /c a.icf /r r.csv").expect(0).complains(&["test 1 of 2", "test 2 of 2"]);
+    home.plumb("as iometer /c a.icf /r r.csv").expect(0).expect_stderr(&["test 1 of 2", "test 2 of 2"]);
     let results = std::fs::read_to_string(home.work().join("r.csv")).unwrap();
     assert!(results.starts_with("'Test Type,Test Description\n6,small\n'Version\n1.1.0 \n'Time Stamp\n"), "{results}");
     assert!(results.ends_with("'End Test\n") && results.matches("'Access specifications").count() == 1, "{results}");
@@ -49,7 +49,7 @@ fn tests_follow_one_another() {
     assert_eq!([rows("ALL").len(), rows("MANAGER").len(), rows("WORKER").len(), rows("DISK").len()], [2; 4]);
     assert_eq!(std::fs::metadata(home.work().join("disk/iobw.tst")).unwrap().len(), 8 << 20);
     home.plumb("--db imported.db import r.csv").expect(0);
-    let imported = home.plumb("--db imported.db show last --json").ran().json();
+    let imported = home.plumb("--db imported.db show last --json").expect_measured().json();
     let phases = imported["phases"].as_array().unwrap();
     for (row, name) in rows("ALL").iter().zip(["test 1: Database", "test 2: Database"]) {
         let phase =
@@ -61,12 +61,12 @@ fn tests_follow_one_another() {
 }
 
 #[test]
-fn what_cannot_be_run_says_why() {
+fn files_that_cannot_run_are_refused_with_the_reason() {
     let home = Home::new();
     home.file("windows.icf", &config("C: \"\"", 16_384));
-    home.plumb("as iometer /c windows.icf").expect(1).complains(&["is a Windows drive", "write the path"]);
+    home.plumb("as iometer /c windows.icf").expect(1).expect_stderr(&["is a Windows drive", "write the path"]);
     home.file("full.icf", &config(".", 0));
-    home.plumb("as iometer /c full.icf").expect(1).complains(&["a maximum size of 0 would fill the disk"]);
+    home.plumb("as iometer /c full.icf").expect(1).expect_stderr(&["a maximum size of 0 would fill the disk"]);
     let listed = home.plumb("as iometer /l").expect(0);
     assert!(
         listed.out.contains("\tDefault,NONE\n") && listed.out.contains("\t2048,100,67,100,0,1,2048,0\n"),

@@ -1,7 +1,7 @@
 //! `plumb as ior` end to end.
 
 use crate::common::traced::{traced, whole_calls};
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 
 fn read(home: &Home, name: &str) -> String {
     std::fs::read_to_string(home.work().join(name)).unwrap()
@@ -18,7 +18,8 @@ fn row<'a>(out: &'a str, access: &str) -> Vec<&'a str> {
 fn a_shared_file_is_written_and_read() {
     let home = Home::new();
     let run = home.plumb("as ior -b 256k -t 64k -s 2 -e -g -o f -i 2 --plumb-ranks 4").expect(0);
-    let run = run.says(&["access : single-shared-file", "aggregate filesize : 2 MiB", "Summary of all tests:"]);
+    let run =
+        run.expect_stdout(&["access : single-shared-file", "aggregate filesize : 2 MiB", "Summary of all tests:"]);
     for access in ["write", "read"] {
         let row = row(&run.out, access);
         assert_eq!((row[4], row[5], row.len()), ("256.00", "64.00", 11), "{}", run.out);
@@ -55,7 +56,7 @@ fn segments_hold_what_their_ranks_wrote() {
     assert!(shifted.status.success(), "{}", String::from_utf8_lossy(&shifted.stdout));
     std::fs::write(home.work().join("g.00000001"), vec![0; 128 << 10]).unwrap();
     let wrong = home.plumb(&format!("as ior -r -R {own}")).expect(2);
-    wrong.says(&["Incorrect data on read (2 transfers)"]);
+    wrong.expect_stdout(&["Incorrect data on read (2 transfers)"]);
 }
 
 /// Protects the stonewall: ranks continue to the furthest position, the file keeps it, and reads stay within it.
@@ -64,7 +65,7 @@ fn ranks_wear_out_to_the_furthest() {
     let home = Home::new();
     let walled = "-F -k -t 4k -b 1g -O stoneWallingStatusFile=wall -o f --plumb-ranks 2";
     let run = home.plumb(&format!("as ior -w -D 1 -O stoneWallingWearOut=1 --interIODelay=100 {walled}")).expect(0);
-    run.says(&["stonewalling pairs accessed min: "]);
+    run.expect_stdout(&["stonewalling pairs accessed min: "]);
     let transfers: u64 = read(&home, "wall").trim().parse().unwrap();
     for file in ["f.00000000", "f.00000001"] {
         let path = home.work().join(file);
@@ -85,7 +86,7 @@ fn ranks_wear_out_to_the_furthest() {
     }
     home.plumb("as ior -w -r -D 1 --interIODelay=100 -t 4k -b 1g -o g")
         .expect(0)
-        .says(&["Maybe caused by deadlineForStonewalling"]);
+        .expect_stdout(&["Maybe caused by deadlineForStonewalling"]);
 }
 
 /// Protects the other modes: mappings, random order, JSON that is valid even with remarks, CSV.
@@ -112,18 +113,20 @@ fn scripts_run_their_tests() {
         "IOR START\ntestFile=two\nblockSize=256k\ntransferSize=64k\nRUN\nsegmentCount=2\nRUN\nIOR STOP\n",
     );
     let run = home.plumb("as ior -f two.ior").expect(0);
-    run.says(&["TestID : 1", "segments : 2"]);
+    run.expect_stdout(&["TestID : 1", "segments : 2"]);
     home.file("bad.ior", "IOR START\nblokSize=1m\nRUN\n");
     home.plumb("as ior -f bad.ior")
         .expect(255)
-        .complains(&["bad.ior:2: unknown option `blokSize=1m`; did you mean `blockSize`?"]);
-    home.plumb("as ior -f none").expect(255).complains(&["none"]);
+        .expect_stderr(&["bad.ior:2: unknown option `blokSize=1m`; did you mean `blockSize`?"]);
+    home.plumb("as ior -f none").expect(255).expect_stderr(&["none"]);
     home.file("nested.ior", "IOR START\nscript=two.ior\nRUN\n");
-    home.plumb("as ior -f nested.ior").expect(255).complains(&["nested.ior:2: script works on the command line only"]);
-    home.plumb("as ior -O directives=segmentCount=2").expect(1).complains(&["works on the command line only"]);
+    home.plumb("as ior -f nested.ior")
+        .expect(255)
+        .expect_stderr(&["nested.ior:2: script works on the command line only"]);
+    home.plumb("as ior -O directives=segmentCount=2").expect(1).expect_stderr(&["works on the command line only"]);
     // The last value counts.
     let last = home.plumb("as ior -b 64k -t 64k -O segmentCount=2 -s 3 -o s").expect(0);
-    last.says(&["segments : 3"]);
+    last.expect_stdout(&["segments : 3"]);
 }
 
 /// Protects the user's files, and against invalid words.
@@ -131,12 +134,12 @@ fn scripts_run_their_tests() {
 fn what_is_not_plumb_s_is_left_alone() {
     let home = Home::new();
     home.file("mine", "text");
-    home.plumb("as ior -b 64k -t 64k -o mine").expect(5).complains(&["mine", "PLUMB_ALLOW"]);
+    home.plumb("as ior -b 64k -t 64k -o mine").expect(5).expect_stderr(&["mine", "PLUMB_ALLOW"]);
     assert_eq!(read(&home, "mine"), "text");
-    home.plumb("as ior -a HDF5").expect(255).complains(&["not yet supported"]);
-    home.plumb("as ior --nosuch").expect(1).complains(&["unknown option `--nosuch`"]);
-    home.plumb("as ior -b 1m -t 300k").expect(255).complains(&["multiple of"]);
-    home.plumb("as ior -h").expect(0).says(&["Synopsis ior", "--plumb-ranks"]);
+    home.plumb("as ior -a HDF5").expect(255).expect_stderr(&["not yet supported"]);
+    home.plumb("as ior --nosuch").expect(1).expect_stderr(&["unknown option `--nosuch`"]);
+    home.plumb("as ior -b 1m -t 300k").expect(255).expect_stderr(&["multiple of"]);
+    home.plumb("as ior -h").expect(0).expect_stdout(&["Synopsis ior", "--plumb-ranks"]);
 }
 
 /// Protects -u: each rank's file is in a separate directory, which may exist already.
@@ -163,13 +166,13 @@ fn a_file_with_wrong_data_stays() {
     bytes[100 << 10] ^= 1;
     std::fs::write(home.work().join("out"), bytes).unwrap();
     // The test, not IOR, changed the file: removing it needs permission.
-    home.plumb(&format!("as ior -r -K {layout}")).expect(5).complains(&["PLUMB_ALLOW="]);
+    home.plumb(&format!("as ior -r -K {layout}")).expect(5).expect_stderr(&["PLUMB_ALLOW="]);
     let allowed = |line: String| {
         let mut command = home.command(line.split(' '));
         command.env("PLUMB_ALLOW", "./out");
-        Said::of(command)
+        CommandOutput::run(command)
     };
-    allowed(format!("as ior -r -R -K {layout}")).expect(1).says(&["Incorrect data on read (1 transfers)"]);
+    allowed(format!("as ior -r -R -K {layout}")).expect(1).expect_stdout(&["Incorrect data on read (1 transfers)"]);
     assert!(home.work().join("out").exists());
     allowed(format!("as ior -r -K {layout}")).expect(0);
     assert!(!home.work().join("out").exists(), "nobody looked");
@@ -189,7 +192,7 @@ fn files_are_filled_and_transfers_repeated() {
     assert_eq!((bytes.len(), filled), (256 << 10, 3));
     home.plumb("as ior -w -b 64k -t 32k -O minTimeDuration=1 -o repeated")
         .expect(0)
-        .says(&["Using actual aggregate bytes"]);
+        .expect_stdout(&["Using actual aggregate bytes"]);
     let result = home.plumb("show --json").expect(0).json();
     let ops = result["phases"][0]["done"]["write"]["ops"].as_u64().unwrap();
     assert!(ops > 2 && ops.is_multiple_of(2), "whole rounds: {ops}");
@@ -200,7 +203,7 @@ fn files_are_filled_and_transfers_repeated() {
 fn single_transfers_are_written_down() {
     let home = Home::new();
     let line = "as ior -F -b 128k -t 32k -i 2 -M 8m -O savePerOpDataCSV=op -o out --plumb-ranks 2";
-    home.plumb(line).expect(0).says(&["memoryPerProcess : 8 MiB"]);
+    home.plumb(line).expect(0).expect_stdout(&["memoryPerProcess : 8 MiB"]);
     for name in ["op-0-00000.csv", "op-1-00001.csv", "op-write-0-00001.csv", "op-write-1-00000.csv"] {
         let text = read(&home, name);
         let rows: Vec<&str> = text.lines().collect();
@@ -228,12 +231,12 @@ fn dummy_touches_no_file() {
     let json = "-e -F -t 1m -b 1m -A 328883 -O summaryFormat=JSON -O summaryFile=out.json";
     home.plumb(&format!("as ior -a DUMMY {json} --plumb-ranks 2 -o data")).expect(0);
     let text = std::fs::read_to_string(home.work().join("out.json")).unwrap();
-    let said: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(said["tests"][0]["Parameters"]["api"], "DUMMY", "{said:#}");
+    let output: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(output["tests"][0]["Parameters"]["api"], "DUMMY", "{output:#}");
     let mut left: Vec<_> = std::fs::read_dir(home.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["out.json", "wall"]);
-    home.plumb("as ior -a DUMMY -w -W").expect(255).complains(&["DUMMY does not keep"]);
+    home.plumb("as ior -a DUMMY -w -W").expect(255).expect_stderr(&["DUMMY does not keep"]);
 }
 
 // Protects --dryRun: all back ends print their phases, no file is touched, and the result is not attributed to storage.
@@ -243,8 +246,8 @@ fn a_dry_run_touches_no_file() {
     std::fs::write(home.work().join("precious"), "data").unwrap();
     for api in ["POSIX", "MMAP", "MPIIO -c --mpiio.useFileView"] {
         let line = format!("as ior -a {api} --dryRun -w -r -R -W -G 7 -b 64k -t 16k -s 2 -o precious");
-        let said = home.plumb(&line).expect(0);
-        said.says(&["dryRun : 1", &format!("api : {}", api.split(' ').next().unwrap()), "write", "read"]);
+        let printed = home.plumb(&line).expect(0);
+        printed.expect_stdout(&["dryRun : 1", &format!("api : {}", api.split(' ').next().unwrap()), "write", "read"]);
         let result = home.plumb("show --json").expect(0).json();
         let target = &result["workload"]["target"]["files"];
         assert!(target["null"].is_object(), "{target}");
@@ -266,7 +269,7 @@ fn a_file_of_results_holds_all_of_them() {
     let table = home.plumb("as ior -v -v -w -t 64k -b 64k -o f -O summaryFile=s.txt").expect(0);
     let text = read(&home, "s.txt");
     for line in ["IOR-", "Options: ", "verbose             : 2", "write ", "remove ", "Max Write: ", "Finished "] {
-        assert!(text.lines().any(|told| told.starts_with(line)), "{line}: {text}");
+        assert!(text.lines().any(|reported| reported.starts_with(line)), "{line}: {text}");
     }
     assert!(table.out.contains("\nUsing Time Stamp ") && !table.out.contains("Options"), "{}", table.out);
 }
@@ -277,7 +280,7 @@ fn a_phase_that_failed_has_no_row() {
     let home = Home::new();
     for format in ["default", "CSV", "JSON"] {
         let line = format!("as ior -r -t 4k -b 64k -z -o nofile -O summaryFormat={format}");
-        let run = home.plumb(&line).expect(255).complains(&["nofile", "No such file or directory"]);
+        let run = home.plumb(&line).expect(255).expect_stderr(&["nofile", "No such file or directory"]);
         assert!(!run.out.lines().any(|row| row.starts_with("read") || row.contains("bwMiB")), "{format}: {}", run.out);
     }
 }
@@ -345,7 +348,7 @@ fn aio_submits_as_ior_does() {
     home.plumb(&format!("as ior -w -k -G 5 -F -s 2 -b 96k {size} --plumb-ranks 2")).expect(0);
     home.plumb("as ior -r -R -k -G 5 -F -s 2 -b 96k -t 4k -o f --plumb-ranks 2").expect(0);
     let run = home.plumb(&format!("as ior -r -R -z -G 5 -F -s 2 -b 96k {size} --plumb-ranks 2")).expect(0);
-    run.says(&["api : AIO"]);
+    run.expect_stdout(&["api : AIO"]);
 }
 
 // Protects against unnoticed data loss: a failed request ends the run as in IOR, and reports its offset.
@@ -354,8 +357,8 @@ fn a_failed_request_of_aio_ends_the_run() {
     let home = Home::new();
     home.plumb("as ior -w -k -b 64k -t 4k -o f").expect(0);
     let run = home.plumb("as ior -a AIO -r -k -b 128k -t 4k -o f").expect(255);
-    let run = run.complains(&["the read at byte 65536 moved 0 of 4096 bytes; is the file long enough?"]);
+    let run = run.expect_stderr(&["the read at byte 65536 moved 0 of 4096 bytes; is the file long enough?"]);
     assert!(!run.out.lines().any(|row| row.starts_with("read")), "{}", run.out);
-    home.plumb("as ior -a AIO --aio.max-pending=4").expect(255).complains(&["`4` is too few; use 8 or more"]);
-    home.plumb("as ior -a AIO --aio.max-pending=8").expect(255).complains(&["--aio.granularity: `16` exceeds"]);
+    home.plumb("as ior -a AIO --aio.max-pending=4").expect(255).expect_stderr(&["`4` is too few; use 8 or more"]);
+    home.plumb("as ior -a AIO --aio.max-pending=8").expect(255).expect_stderr(&["--aio.granularity: `16` exceeds"]);
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Splits a text into words that are not numbers, and numbers.
-fn told(text: &str) -> (Vec<&str>, Vec<f64>) {
+fn split_numbers(text: &str) -> (Vec<&str>, Vec<f64>) {
     let is_number = |word: &&str| word.trim_matches([',', '}', '%']).parse::<f64>().is_ok();
     let (numbers, words): (Vec<&str>, Vec<&str>) = text.split_whitespace().partition(is_number);
     (words, numbers.iter().map(|word| word.trim_matches([',', '}', '%']).parse().unwrap()).collect())
@@ -31,7 +31,7 @@ fn busiest() -> Option<String> {
 
 // Protects: the same words, columns, devices and order as the real one, and the same numbers since boot.
 #[test]
-fn beside_the_real_one() {
+fn rates_agree_with_the_real_iostat() {
     if !needs::tools(&["iostat"]) {
         return;
     }
@@ -55,7 +55,7 @@ fn beside_the_real_one() {
         let child = home.start(&format!("as iostat {line}"));
         let theirs = String::from_utf8(real(&line).output().unwrap().stdout).unwrap();
         let ours = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-        let ((our_words, our_numbers), (their_words, their_numbers)) = (told(&ours), told(&theirs));
+        let ((our_words, our_numbers), (their_words, their_numbers)) = (split_numbers(&ours), split_numbers(&theirs));
         if line.contains('h') || their_numbers.len() != our_numbers.len() {
             // Units change with the numbers, and a device may have appeared just now.
             let heads =
@@ -183,10 +183,12 @@ fn a_pipe_that_breaks_is_quiet() {
 #[test]
 fn what_is_refused_and_the_link() {
     let home = Home::new();
-    let said = home.plumb("as iostat -Q").expect(1);
-    assert!(said.err.starts_with("Usage: iostat [ options ]") && said.err.ends_with("iostat: unknown option -Q\n"));
-    home.plumb("as iostat -j nosuch").expect(1).complains(&["Invalid type of persistent device name", "-j nosuch"]);
-    home.plumb("as iostat -V").expect(0).says(&["sysstat version 12.6.1"]);
+    let printed = home.plumb("as iostat -Q").expect(1);
+    assert!(
+        printed.err.starts_with("Usage: iostat [ options ]") && printed.err.ends_with("iostat: unknown option -Q\n")
+    );
+    home.plumb("as iostat -j nosuch").expect(1).expect_stderr(&["Invalid type of persistent device name", "-j nosuch"]);
+    home.plumb("as iostat -V").expect(0).expect_stdout(&["sysstat version 12.6.1"]);
     let none = home.plumb("as iostat -d nosuchdevice").expect(0);
     assert_eq!(none.out.lines().filter(|line| !line.is_empty()).count(), 2, "banner and head: {}", none.out);
     let link = home.work().join("iostat");
@@ -200,9 +202,9 @@ fn what_is_refused_and_the_link() {
 fn groups_warn_once() {
     let home = Home::new();
     let Some(device) = busiest() else { return needs::not_shown("a machine without any block device") };
-    let said = home.plumb(&format!("as iostat -dx -g one {device} 1 2")).expect(0);
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    assert!(said.err.contains("--compat=strict"));
+    let output = home.plumb(&format!("as iostat -dx -g one {device} 1 2")).expect(0);
+    assert_eq!(output.err.lines().count(), 1, "{}", output.err);
+    assert!(output.err.contains("--compat=strict"));
     assert_eq!(home.plumb(&format!("as iostat -dx --compat=strict -g one {device} 1 2")).expect(0).err, "");
     assert_eq!(home.plumb(&format!("as iostat -dx {device}")).expect(0).err, "");
 }

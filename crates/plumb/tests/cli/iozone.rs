@@ -22,19 +22,19 @@ fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
         let Some((arguments, result)) = rest.rsplit_once(" = ") else { continue };
         let arguments = arguments.trim_end().trim_end_matches(')');
         let result = result.split_whitespace().next().unwrap_or_default();
-        let said: Vec<&str> = arguments.split(", ").collect();
+        let output: Vec<&str> = arguments.split(", ").collect();
         let named = files.iter().find(|file| {
-            said.iter().any(|word| {
+            output.iter().any(|word| {
                 let path = word.trim_matches('"');
                 word.starts_with('"') && Path::new(path).file_name().is_some_and(|last| last == file.as_str())
             })
         });
-        let key = |number: usize| (whose.to_owned(), said.get(number).copied().unwrap_or_default().to_owned());
-        let (file, told) = match (name, named) {
+        let key = |number: usize| (whose.to_owned(), output.get(number).copied().unwrap_or_default().to_owned());
+        let (file, reported) = match (name, named) {
             ("openat" | "open" | "creat", Some(file)) => {
                 let flags = match name {
                     "creat" => "O_WRONLY|O_CREAT|O_TRUNC",
-                    _ => said.iter().find(|word| word.starts_with("O_")).copied().unwrap_or_default(),
+                    _ => output.iter().find(|word| word.starts_with("O_")).copied().unwrap_or_default(),
                 };
                 // These flags do not change the I/O on the file.
                 let flags: Vec<&str> = flags
@@ -52,7 +52,7 @@ fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
             ("mmap", _) => match open.get(&key(4)) {
                 Some(file) => {
                     mapped.insert((whose.to_owned(), result.to_owned()), file.clone());
-                    (file.clone(), format!("mmap {} {}", said[1], said[2]))
+                    (file.clone(), format!("mmap {} {}", output[1], output[2]))
                 }
                 None => continue,
             },
@@ -60,30 +60,30 @@ fn calls(text: &str, line: &Line) -> BTreeMap<String, Vec<String>> {
             ("msync", _) => match mapped.values().collect::<std::collections::BTreeSet<_>>().first() {
                 Some(first) => {
                     let file = mapped.get(&key(0)).unwrap_or(first);
-                    ((*file).clone(), format!("msync {}", said[1..].join(" ")))
+                    ((*file).clone(), format!("msync {}", output[1..].join(" ")))
                 }
                 None => continue,
             },
             ("fcntl", _) if !arguments.contains("F_SETLK") => continue,
             (_, _) => {
                 let Some(file) = open.get(&key(0)).cloned() else { continue };
-                let told = match name {
+                let reported = match name {
                     "close" => {
                         open.remove(&key(0));
                         name.to_owned()
                     }
                     "read" | "write" => format!("{name} = {result}"),
-                    "pread64" | "pwrite64" => format!("{name} @{} = {result}", said.last().unwrap()),
-                    "lseek" | "ftruncate" => format!("{name} {} = {result}", said[1..].join(" ")),
+                    "pread64" | "pwrite64" => format!("{name} @{} = {result}", output.last().unwrap()),
+                    "lseek" | "ftruncate" => format!("{name} {} = {result}", output[1..].join(" ")),
                     "fcntl" => format!("lock {}", arguments.split_once('{').map_or("", |(_, lock)| lock)),
                     _ => name.to_owned(),
                 };
-                (file, told)
+                (file, reported)
             }
         };
-        calls.entry(file).or_default().push(told);
+        calls.entry(file).or_default().push(reported);
     }
-    if ["-Q", "-+l", "-+L"].iter().any(|option| line.says(option)) {
+    if ["-Q", "-+l", "-+L"].iter().any(|option| line.has_option(option)) {
         // IOzone queries its position for the file of offsets and for locks; here it
         // follows from the order of the records.
         calls.values_mut().for_each(|calls| calls.retain(|call| !call.starts_with("lseek 0 SEEK_CUR")));
@@ -106,16 +106,16 @@ impl Line {
         Line { words: words.to_owned(), files: files.iter().map(|file| (*file).to_owned()).collect() }
     }
 
-    fn says(&self, option: &str) -> bool {
+    fn has_option(&self, option: &str) -> bool {
         self.words.split_whitespace().any(|word| word == option)
     }
 
     fn has_helpers(&self) -> bool {
-        self.says("-H") || self.says("-k")
+        self.has_option("-H") || self.has_option("-k")
     }
 
     fn is_shared(&self) -> bool {
-        self.says("-+L") || self.says("-+V")
+        self.has_option("-+L") || self.has_option("-+V")
     }
 
     /// Traces the tool's calls on each file.
@@ -261,14 +261,14 @@ fn files_of_results_are_written() {
 #[test]
 fn what_goes_wrong_ends_as_iozone_ends() {
     let home = Home::new();
-    home.plumb("as iozone").expect(255).says(&["Usage: For usage information type iozone -h"]);
+    home.plumb("as iozone").expect(255).expect_stdout(&["Usage: For usage information type iozone -h"]);
     home.plumb("as iozone -i 1 -s 64k -f f")
         .expect(58)
-        .says(&["Can not open temporary file f for read"])
-        .complains(&["open: No such file or directory"]);
-    home.plumb("as iozone -N -t 2").expect(17).says(&["Microsecond mode not supported in throughput mode."]);
-    home.plumb("as iozone -+m list").expect(2).complains(&["cluster mode (-+m) is not supported yet"]);
-    home.plumb("as iozone -s 64k -i 0 -i 11 -f f").expect(0).complains(&["not run: -i 11"]);
+        .expect_stdout(&["Can not open temporary file f for read"])
+        .expect_stderr(&["open: No such file or directory"]);
+    home.plumb("as iozone -N -t 2").expect(17).expect_stdout(&["Microsecond mode not supported in throughput mode."]);
+    home.plumb("as iozone -+m list").expect(2).expect_stderr(&["cluster mode (-+m) is not supported yet"]);
+    home.plumb("as iozone -s 64k -i 0 -i 11 -f f").expect(0).expect_stderr(&["not run: -i 11"]);
 }
 
 /// A user's file is not test data, even if IOzone would overwrite it.
@@ -277,7 +277,7 @@ fn a_file_of_the_users_is_kept() {
     let home = Home::new();
     let path = home.file("precious", "do not lose");
     let line = format!("as iozone -s 64k -i 0 -f {}", path.display());
-    home.plumb(&line).expect(44).complains(&["PLUMB_ALLOW"]);
+    home.plumb(&line).expect(44).expect_stderr(&["PLUMB_ALLOW"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
 }
 
@@ -306,9 +306,9 @@ fn a_link_named_iozone_is_iozone() {
 fn records_move_on_simulated_devices() {
     let home = Home::new();
     let rates = || {
-        let said = home.plumb("as iozone -f sim:ssd -s 4m -r 64k -i 0 -i 1").expect(0);
-        let row = said.out.lines().find(|line| line.trim_start().starts_with("4096")).map(str::to_owned);
-        row.unwrap_or_else(|| panic!("{}", said.out))
+        let output = home.plumb("as iozone -f sim:ssd -s 4m -r 64k -i 0 -i 1").expect(0);
+        let row = output.out.lines().find(|line| line.trim_start().starts_with("4096")).map(str::to_owned);
+        row.unwrap_or_else(|| panic!("{}", output.out))
     };
     let row = rates();
     assert_eq!((row.split_whitespace().count(), &row), (6, &rates()), "four rates behind the file and its records");

@@ -2,7 +2,7 @@
 
 use super::netperf::Background;
 use crate::common::ports::free_port;
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
@@ -100,22 +100,22 @@ const UDP: &[&str] = &["-u -t 1 -b 2m -e -i 0.5", "-u -t 1 -b 200pps -P 2", "-u 
 #[test]
 fn a_daemon_serves_after_its_starter_has_ended() {
     let (home, port) = (Home::new(), free_port());
-    let said = home.plumb(&format!("as iperf -s -D -p {port} -B 127.0.0.1")).expect(0);
-    assert_eq!((&*said.out, &*said.err), ("", "Running Iperf Server as a daemon\n"));
+    let output = home.plumb(&format!("as iperf -s -D -p {port} -B 127.0.0.1")).expect(0);
+    assert_eq!((&*output.out, &*output.err), ("", "Running Iperf Server as a daemon\n"));
     let server = Background::on(port);
     for _ in 0..2 {
         let line = format!("-c 127.0.0.1 -p {port} -n 1M");
-        let said = match needs::tools(&["iperf"]) {
-            true => Said::of(real(&line)),
+        let output = match needs::tools(&["iperf"]) {
+            true => CommandOutput::run(real(&line)),
             false => home.plumb(&format!("as iperf {line}")),
         };
-        assert!(last_row(&said.expect(0).out).contains("1.00 MBytes"), "a client is served, and then another one");
+        assert!(last_row(&output.expect(0).out).contains("1.00 MBytes"), "a client is served, and then another one");
     }
     drop(server);
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    home.plumb(&format!("as iperf -s -D -p {port}")).expect(1).complains(&["listener bind failed"]);
+    home.plumb(&format!("as iperf -s -D -p {port}")).expect(1).expect_stderr(&["listener bind failed"]);
 }
 
 // Protects users of both: our server serves the real client, and the real server ours.
@@ -132,10 +132,10 @@ fn the_real_one_at_the_other_end() {
             // real.
             let theirs = Server::real(kind);
             let bursts = line.contains("--trip-times") && !line.contains("-u");
-            let said = Said::of(real(&format!("-c 127.0.0.1 -p {} {line}", ours.port))).expect(0);
-            let text = said.out;
-            let said = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {line}", theirs.port)).expect(0);
-            for (whose, text) in [("real", &text), ("ours", &said.out)] {
+            let output = CommandOutput::run(real(&format!("-c 127.0.0.1 -p {} {line}", ours.port))).expect(0);
+            let text = output.out;
+            let output = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {line}", theirs.port)).expect(0);
+            for (whose, text) in [("real", &text), ("ours", &output.out)] {
                 assert!(line.contains("-y C") || last_row(text).contains("sec"), "{whose}, {line}: {text}");
                 assert!(!text.contains("did not receive ack"), "{whose}, {line}: {text}");
                 assert_eq!(text.contains("Server Report:"), line.contains("-u"), "{whose}, {line}: {text}");
@@ -179,21 +179,21 @@ fn both_ends_are_ours() {
     let line = "--bounceback=20 --bounceback-period 0 -l 200 -n 2000 -e";
     let text = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {line}", server.port)).expect(0).out;
     assert!(text.contains("Bounce-back test (size= 200 Byte)") && text.contains("    10="), "{text}");
-    let said = server.interrupt();
-    assert!(said.contains("(bb len/hold=200/0)"), "{said}");
-    for text in [&text, &said] {
+    let output = server.interrupt();
+    assert!(output.contains("(bb len/hold=200/0)"), "{output}");
+    for text in [&text, &output] {
         assert!(last_row(text).contains("  3.91 KBytes"), "both ways: {text}");
     }
     let server = Server::ours(&home, "--histograms=10u,1000");
     let line = "--full-duplex --trip-times -n 1M -l 8K -e";
     let text = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {line}", server.port)).expect(0).out;
-    let said = server.interrupt();
-    for text in [&text, &said] {
+    let output = server.interrupt();
+    for text in [&text, &output] {
         // Both ways: 128 blocks of 8 KiB out, and 8 of 128 KiB back.
         assert!(text.contains("[FD1]") && text.contains("2.00 MBytes") && text.contains("Burst Latency"), "{text}");
     }
     assert!(text.contains(" ms (8/131082) "), "{text}");
-    assert!(said.contains(" ms (128/8192) ") && said.contains("bin(w=10us):cnt(128)="), "{said}");
+    assert!(output.contains(" ms (128/8192) ") && output.contains("bin(w=10us):cnt(128)="), "{output}");
     let server = Server::ours(&home, "-u -V");
     let text = home.plumb(&format!("as iperf -c ::1 -p {} -u -t 1 -b 1m -e", server.port)).expect(0).out;
     assert!(
@@ -201,8 +201,8 @@ fn both_ends_are_ours() {
         "{text}"
     );
     let port = free_port();
-    home.plumb(&format!("as iperf -c 127.0.0.1 -p {port}")).expect(1).complains(&["connect failed", "refused"]);
-    home.plumb(&format!("as iperf -c 127.0.0.1 -p {port} -u -t 0.5")).expect(1).complains(&["data stream"]);
+    home.plumb(&format!("as iperf -c 127.0.0.1 -p {port}")).expect(1).expect_stderr(&["connect failed", "refused"]);
+    home.plumb(&format!("as iperf -c 127.0.0.1 -p {port} -u -t 0.5")).expect(1).expect_stderr(&["data stream"]);
 }
 
 // Protects old instructions: the server connects back, at once or afterwards, and both directions are printed at both
@@ -213,8 +213,8 @@ fn servers_connect_back() {
     for word in ["-d", "-r"] {
         let server = Server::ours(&home, "");
         let text = home.plumb(&format!("as iperf -c 127.0.0.1 -p {} {word} -t 1", server.port)).expect(0).out;
-        let said = server.terminate();
-        for text in [&text, &said] {
+        let output = server.terminate();
+        for text in [&text, &output] {
             assert_eq!(text.lines().filter(|line| line.contains("bits/sec")).count(), 2, "{word}: {text}");
         }
     }
@@ -225,7 +225,7 @@ fn servers_connect_back() {
         sink.accept().map(|(mut socket, _)| _ = std::io::copy(&mut socket, &mut std::io::sink()))
     });
     let line = format!("as iperf -c 127.0.0.1 -p {port} -r -n 1M");
-    home.plumb(&line).expect(1).complains(&["did not connect back", "use -R or --full-duplex"]);
+    home.plumb(&line).expect(1).expect_stderr(&["did not connect back", "use -R or --full-duplex"]);
 }
 
 // Protects third parties, and the server: it sends at most as much as it received, and invalid input counts as a plain

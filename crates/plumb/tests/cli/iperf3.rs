@@ -1,7 +1,7 @@
 //! `plumb as iperf3` and `plumb net`, at either end of the real one and of themselves, over loopback.
 
 use crate::common::ports::free_port;
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -121,10 +121,10 @@ fn the_real_one_at_the_other_end() {
     let home = Home::new();
     let (ours, theirs) = (Server::ours(&home, ""), Server::real());
     for (line, bytes) in TESTS {
-        let said = Said::of(real(&format!("-c 127.0.0.1 -p {} {line} -J", ours.port))).expect(0);
-        is_whole(&format!("real client, {line}"), &said.json(), *bytes);
-        let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {} {line} -J", theirs.port)).expect(0);
-        is_whole(&format!("real server, {line}"), &said.json(), *bytes);
+        let output = CommandOutput::run(real(&format!("-c 127.0.0.1 -p {} {line} -J", ours.port))).expect(0);
+        is_whole(&format!("real client, {line}"), &output.json(), *bytes);
+        let output = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {} {line} -J", theirs.port)).expect(0);
+        is_whole(&format!("real server, {line}"), &output.json(), *bytes);
     }
     let text = ours.interrupt();
     assert!(text.contains("Server listening on") && text.contains("(omitted)"), "{text}");
@@ -158,8 +158,8 @@ fn ours_at_both_ends() {
     if std::fs::read_to_string("/proc/sys/net/mptcp/enabled").is_ok_and(|is| is.trim() == "1") {
         home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -n 1M -m")).expect(0);
     }
-    let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -n 1M --timestamps=%Y: -T x")).expect(0);
-    assert!(said.out.lines().all(|line| line.starts_with("20") && line[4..].starts_with(":x:  ")), "{}", said.out);
+    let output = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -n 1M --timestamps=%Y: -T x")).expect(0);
+    assert!(output.out.lines().all(|line| line.starts_with("20") && line[4..].starts_with(":x:  ")), "{}", output.out);
     let text = home.plumb(&format!("as iperf3 -c localhost -p {port} -n 1M -V -T x --logfile log")).expect(0);
     assert_eq!(text.out, "");
     let log = std::fs::read_to_string(home.work().join("log")).unwrap();
@@ -181,13 +181,13 @@ fn files_arrive_as_they_were() {
     let arrived = |name: &str| assert!(std::fs::read(at(name)).unwrap() == bytes, "{name}");
     let ours = Server::ours(&home, &format!("-F {}", at("ours")));
     for _ in 0..2 {
-        Said::of(real(&format!("-c 127.0.0.1 -p {} -F {}", ours.port, at("from")))).expect(0);
+        CommandOutput::run(real(&format!("-c 127.0.0.1 -p {} -F {}", ours.port, at("from")))).expect(0);
         arrived("ours");
     }
     for line in ["", "-Z"] {
         let line = format!("as iperf3 -c 127.0.0.1 -p {} -F {} {line}", ours.port, at("from"));
-        let said = home.plumb(&line).expect(0);
-        assert!(said.out.contains("Sent 2.86 MByte / 2.86 MByte (100%) of "), "{}", said.out);
+        let output = home.plumb(&line).expect(0);
+        assert!(output.out.contains("Sent 2.86 MByte / 2.86 MByte (100%) of "), "{}", output.out);
         arrived("ours");
     }
     let port = free_port();
@@ -199,7 +199,7 @@ fn files_arrive_as_they_were() {
     arrived("got");
     std::fs::write(at("mine"), "mine").unwrap();
     let line = format!("as iperf3 -c 127.0.0.1 -p {} -R -t 1 -F {}", ours.port, at("mine"));
-    home.plumb(&line).expect(1).complains(&["Plumb did not make it", "PLUMB_ALLOW"]);
+    home.plumb(&line).expect(1).expect_stderr(&["Plumb did not make it", "PLUMB_ALLOW"]);
     assert_eq!(std::fs::read_to_string(at("mine")).unwrap(), "mine");
 }
 
@@ -220,8 +220,8 @@ fn many_clients_at_once() {
     };
     let children: Vec<Child> = lines.iter().map(start).collect();
     for (line, child) in lines.iter().zip(children) {
-        let said = Said::of_output((*line).to_owned(), child.wait_with_output().unwrap()).expect(0);
-        is_whole(line, &said.json(), None);
+        let output = CommandOutput::from_output((*line).to_owned(), child.wait_with_output().unwrap()).expect(0);
+        is_whole(line, &output.json(), None);
     }
 }
 
@@ -292,14 +292,14 @@ fn hostile_clients_end_only_their_own_test() {
     assert_eq!(byte(&mut control), Some(10));
     drop(control);
     home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1 -b 1M")).expect(0);
-    let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1 -b 20M")).expect(1);
-    said.complains(&["iperf3: error - total required bandwidth is larger than server limit"]);
+    let output = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1 -b 20M")).expect(1);
+    output.expect_stderr(&["iperf3: error - total required bandwidth is larger than server limit"]);
 }
 
 // Protects the server's network: a client that sends more than announced, or nothing, is refused with iperf3's error
 // numbers.
 #[test]
-fn what_a_client_said_is_kept_to() {
+fn a_server_keeps_to_the_parameters_of_its_client() {
     let home = Home::new();
     let server = Server::ours(&home, "--server-bitrate-limit 10M/1 --rcv-timeout 500");
     for (sends, number) in [(true, 27), (false, 144)] {
@@ -320,20 +320,22 @@ fn what_a_client_said_is_kept_to() {
 
 // Protects scripts: a failure has a reason and an exit code, in JSON as well.
 #[test]
-fn what_fails_says_so() {
+fn failures_are_reported() {
     let home = Home::new();
     let port = free_port();
     if !std::fs::read_to_string("/proc/net/protocols").unwrap().contains("SCTP") {
-        home.plumb("as iperf3 -c 127.0.0.1 --sctp").expect(1).complains(&["this kernel has no SCTP", "modprobe sctp"]);
+        home.plumb("as iperf3 -c 127.0.0.1 --sctp")
+            .expect(1)
+            .expect_stderr(&["this kernel has no SCTP", "modprobe sctp"]);
     }
-    home.plumb("as iperf3 -c 127.0.0.1 --sctp -u").expect(1).complains(&["--sctp cannot be combined with -u"]);
-    home.plumb("as iperf3 -c 127.0.0.1 -s").expect(1).complains(&["cannot be both server and client"]);
-    let said = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1")).expect(1);
-    said.complains(&["unable to connect to server", "Connection refused"]);
+    home.plumb("as iperf3 -c 127.0.0.1 --sctp -u").expect(1).expect_stderr(&["--sctp cannot be combined with -u"]);
+    home.plumb("as iperf3 -c 127.0.0.1 -s").expect(1).expect_stderr(&["cannot be both server and client"]);
+    let output = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1")).expect(1);
+    output.expect_stderr(&["unable to connect to server", "Connection refused"]);
     let document = home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {port} -t 1 -J")).expect(1).json();
     assert!(document["error"].as_str().unwrap().contains("Connection refused"), "{document}");
-    let said = home.plumb(&format!("net 127.0.0.1 --port {port}")).expect(4);
-    said.complains(&["Connection refused", "plumb net --serve"]);
+    let output = home.plumb(&format!("net 127.0.0.1 --port {port}")).expect(4);
+    output.expect_stderr(&["Connection refused", "plumb net --serve"]);
     let one = Server::ours(&home, "-1 -I pid");
     assert!(std::fs::read_to_string(home.work().join("pid")).unwrap().starts_with(&one.child.id().to_string()));
     home.plumb(&format!("as iperf3 -c 127.0.0.1 -p {} -n 1M", one.port)).expect(0);
@@ -381,14 +383,16 @@ fn measurements_of_the_network_are_kept_and_charted() {
     let port = free_port();
     let server = Server::wait(home.start(&format!("net --serve --port {port}")), port);
     let line = format!("net 127.0.0.1 --port {port} --time 1");
-    let said = home.plumb(&format!("{line} --every 1s --for 8s --report net.html --json")).expect(0);
-    let first: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let output = home.plumb(&format!("{line} --every 1s --for 8s --report net.html --json")).expect(0);
+    let first: Vec<Value> = output.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(!first.is_empty());
     drop(server);
     // No server listens any more, which is kept as well.
-    home.plumb(&format!("{line} --every 100ms --for 250ms")).expect(0).says(&["not measured: cannot connect to"]);
-    let said = home.plumb(&format!("{line} --stored --report all.html")).expect(0);
-    said.says(&["available", "receive", "of the time"]);
+    home.plumb(&format!("{line} --every 100ms --for 250ms"))
+        .expect(0)
+        .expect_stdout(&["not measured: cannot connect to"]);
+    let output = home.plumb(&format!("{line} --stored --report all.html")).expect(0);
+    output.expect_stdout(&["available", "receive", "of the time"]);
     let all = home.plumb(&format!("{line} --stored --json")).expect(0).out;
     let all: Vec<Value> = all.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(all[..first.len()], first);
@@ -400,10 +404,10 @@ fn measurements_of_the_network_are_kept_and_charted() {
         let page = std::fs::read_to_string(home.work().join(name)).unwrap();
         assert!(page.contains("The network to 127.0.0.1") && page.contains("Measurements"), "{name}");
     }
-    let rows = home.with(["query", "SELECT count(*) FROM network WHERE error IS NULL"]).expect(0);
+    let rows = home.plumb_args(["query", "SELECT count(*) FROM network WHERE error IS NULL"]).expect(0);
     assert!(rows.out.contains(&first.len().to_string()), "{}", rows.out);
-    home.plumb("net 192.0.2.9 --stored").expect(2).complains(&["no measurement of 192.0.2.9 port 5201 is stored"]);
-    home.plumb("net 127.0.0.1 --every 0s").expect(2).complains(&["--every must be longer than 0"]);
+    home.plumb("net 192.0.2.9 --stored").expect(2).expect_stderr(&["no measurement of 192.0.2.9 port 5201 is stored"]);
+    home.plumb("net 127.0.0.1 --every 0s").expect(2).expect_stderr(&["--every must be longer than 0"]);
 }
 
 // Protects open networks: only users with a name and password are admitted, with stock ends in both roles and both
@@ -415,7 +419,7 @@ fn only_users_are_served() {
     }
     let home = Home::new();
     let at = |name: &str| home.work().join(name).display().to_string();
-    let openssl = |line: &str| Said::of(run("openssl", line)).expect(0);
+    let openssl = |line: &str| CommandOutput::run(run("openssl", line)).expect(0);
     openssl(&format!("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out {}", at("key")));
     openssl(&format!("pkey -in {} -pubout -out {}", at("key"), at("public")));
     // printf '{alice}secret' | sha256sum
@@ -433,7 +437,7 @@ fn only_users_are_served() {
     };
     let as_user = |mut command: Command, password: &str| {
         command.env("IPERF3_PASSWORD", password);
-        Said::of(command)
+        CommandOutput::run(command)
     };
     let plumb =
         |line: &str, password: &str| as_user(home.command(format!("as iperf3 {line}").split_whitespace()), password);
@@ -442,7 +446,7 @@ fn only_users_are_served() {
     plumb(&format!("{} --use-pkcs1-padding", asks("alice", &ours[1])), "secret").expect(0);
     as_user(real(&asks("alice", &ours[1])), "secret").expect(0);
     plumb(&format!("{} --use-pkcs1-padding", asks("alice", &theirs)), "secret").expect(0);
-    for said in [
+    for output in [
         plumb(&asks("alice", &ours[0]), "wrong"),
         plumb(&asks("eve", &ours[0]), "secret"),
         plumb(&asks("alice", &ours[1]), "secret"),
@@ -450,7 +454,7 @@ fn only_users_are_served() {
         as_user(real(&asks("alice", &ours[1])), "wrong"),
         as_user(real(&format!("-c 127.0.0.1 -p {} -n 1M", ours[0].port)), ""),
     ] {
-        said.expect(1).complains(&["test authorization failed"]);
+        output.expect(1).expect_stderr(&["test authorization failed"]);
     }
     // An intercepted token is useless: it is valid only once.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
@@ -465,10 +469,10 @@ fn only_users_are_served() {
     let mut error = [0; 9];
     again.read_exact(&mut error).unwrap();
     assert_eq!(error, [0xfe, 0, 0, 0, 142, 0, 0, 0, 0]);
-    plumb("-c 127.0.0.1 --username alice", "").expect(1).complains(&["--rsa-public-key-path"]);
+    plumb("-c 127.0.0.1 --username alice", "").expect(1).expect_stderr(&["--rsa-public-key-path"]);
     plumb(&format!("-s --rsa-private-key-path {0} --authorized-users-path {0}", at("key")), "")
         .expect(1)
-        .complains(&["line 1 is not NAME,SHA-256"]);
+        .expect_stderr(&["line 1 is not NAME,SHA-256"]);
 }
 
 // Protects the server's key: every invalid token gets the same answer, after a delay. Before, the server answered as
@@ -480,7 +484,7 @@ fn refusals_are_all_the_same() {
     }
     let home = Home::new();
     let at = |name: &str| home.work().join(name).display().to_string();
-    let openssl = |line: &str| Said::of(run("openssl", line)).expect(0);
+    let openssl = |line: &str| CommandOutput::run(run("openssl", line)).expect(0);
     openssl(&format!("genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out {}", at("key")));
     openssl(&format!("pkey -in {} -pubout -out {}", at("key"), at("public")));
     // printf '{alice}secret' | sha256sum
@@ -523,8 +527,8 @@ fn refusals_are_all_the_same() {
 fn ends_of_plumb_prove_themselves() {
     let home = Home::new();
     let made = home.plumb("net --init keys").expect(0);
-    let made = made.says(&["sha256:", "plumb net --serve --bind ADDRESS --keys"]).out;
-    home.plumb("net --init keys").expect(2).complains(&["server.keys exists already"]);
+    let made = made.expect_stdout(&["sha256:", "plumb net --serve --bind ADDRESS --keys"]).out;
+    home.plumb("net --init keys").expect(2).expect_stderr(&["server.keys exists already"]);
     home.plumb("net --init other").expect(0);
     let at = |name: &str| home.work().join(name);
     let client = std::fs::read_to_string(at("keys/client.keys")).unwrap();
@@ -540,12 +544,12 @@ fn ends_of_plumb_prove_themselves() {
     let print = net["server_certificate"].as_str().unwrap();
     assert!(made.contains(print) && known.contains(print), "{print}");
     crate::commands::fits(&home, "net", &net);
-    home.plumb(&line).expect(4).complains(&["serves only clients with its token", "--keys FILE"]);
-    home.plumb(&format!("{line} --keys other/client.keys")).expect(4).complains(&[print, "its keys changed"]);
-    home.plumb(&format!("{line} --keys keys/mixed.keys")).expect(4).complains(&["refused the token"]);
-    home.plumb(&format!("{line} --keys keys/server.keys")).expect(2).complains(&["fingerprint = …", "is missing"]);
+    home.plumb(&line).expect(4).expect_stderr(&["serves only clients with its token", "--keys FILE"]);
+    home.plumb(&format!("{line} --keys other/client.keys")).expect(4).expect_stderr(&[print, "its keys changed"]);
+    home.plumb(&format!("{line} --keys keys/mixed.keys")).expect(4).expect_stderr(&["refused the token"]);
+    home.plumb(&format!("{line} --keys keys/server.keys")).expect(2).expect_stderr(&["fingerprint = …", "is missing"]);
     std::fs::set_permissions(at("keys/client.keys"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
-    home.plumb(&format!("{line} --keys keys/client.keys")).expect(2).complains(&["chmod 600"]);
+    home.plumb(&format!("{line} --keys keys/client.keys")).expect(2).expect_stderr(&["chmod 600"]);
     assert!(!token.is_empty());
     // Plain text, and bytes that only begin like TLS: the connection is closed, and the next client is served.
     for bytes in [b"GET / HTTP/1.1\r\n\r\n".as_slice(), &[0x16; 300], &[b'c'; 37]] {
@@ -560,5 +564,5 @@ fn ends_of_plumb_prove_themselves() {
     let port = free_port();
     let _plain = Server::wait(home.start(&format!("net --serve --port {port}")), port);
     let line = format!("net 127.0.0.1 --port {port} --keys other/client.keys");
-    home.plumb(&line).expect(4).complains(&["closed the connection", "net --serve --keys FILE"]);
+    home.plumb(&line).expect(4).expect_stderr(&["closed the connection", "net --serve --keys FILE"]);
 }

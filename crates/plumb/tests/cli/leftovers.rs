@@ -1,17 +1,17 @@
 //! Files that a killed process leaves and `plumb clean` removes, and resource limits that must not kill Plumb.
 
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs a command under a `ulimit`.
-pub(super) fn limited(home: &Home, limit: &str, line: &str) -> Said {
+pub(super) fn limited(home: &Home, limit: &str, line: &str) -> CommandOutput {
     let plain = home.command(line.split_whitespace());
     let mut command = Command::new("env");
     let script = format!("ulimit {limit}; exec \"$@\"");
     command.args(["--default-signal=XFSZ", "sh", "-c", &script, "sh"]).arg(plain.get_program()).args(plain.get_args());
     command.current_dir(home.work()).envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Said::of(command)
+    CommandOutput::run(command)
 }
 
 /// Protects: every command reports a file size limit as an error. On main, SIGXFSZ silently kills `list` and `compare`
@@ -23,9 +23,9 @@ fn a_file_size_limit_is_an_error_and_no_death() {
     for line in
         ["list", "show last", "run random-read --at sim:ssd", "compare sim:ssd sim:ssd", "export --csv", "clean"]
     {
-        let said = limited(&home, "-f 8", line);
-        assert!([0, 4].contains(&said.code), "{said:?}");
-        assert!(said.code == 0 || said.err.contains("error"), "{said:?}");
+        let output = limited(&home, "-f 8", line);
+        assert!([0, 4].contains(&output.code), "{output:?}");
+        assert!(output.code == 0 || output.err.contains("error"), "{output:?}");
     }
     home.plumb("list").expect(0);
 }
@@ -38,8 +38,8 @@ fn programs_that_are_started_die_of_their_file_size_limit() {
     }
     let home = Home::new();
     home.file("fill.sh", "ulimit -f 1; exec dd if=/dev/zero of=full bs=64k count=1");
-    let said = limited(&home, "-f 1000000", "trace record --by ptrace -o a.trace -- sh fill.sh");
-    assert!(said.err.contains("signal: 25 (SIGXFSZ)"), "{said:?}");
+    let output = limited(&home, "-f 1000000", "trace record --by ptrace -o a.trace -- sh fill.sh");
+    assert!(output.err.contains("signal: 25 (SIGXFSZ)"), "{output:?}");
 }
 
 /// Protects: every command works with a stack of 64 KiB. On main, each of these overflows it.
@@ -54,8 +54,8 @@ fn a_small_stack_is_enough() {
         "compare sim:ssd sim:ssd",
         "as fio --parse-only",
     ] {
-        let said = limited(&home, "-s 64", line);
-        assert!((0..=3).contains(&said.code), "{said:?}");
+        let output = limited(&home, "-s 64", line);
+        assert!((0..=3).contains(&output.code), "{output:?}");
     }
 }
 
@@ -86,13 +86,13 @@ fn cleaning_removes_what_killed_studies_left() {
     let clean = || {
         let mut command = home.command(["clean", "."]);
         command.env("TMPDIR", &temporary);
-        Said::of(command)
+        CommandOutput::run(command)
     };
-    let said = clean().expect(0);
+    let output = clean().expect(0);
     for path in left.iter().chain([&half_made]) {
         let path_text = path.file_name().unwrap().to_string_lossy().into_owned();
-        assert!(!path.exists() && said.out.contains(&path_text), "{path:?}: {}", said.out);
+        assert!(!path.exists() && output.out.contains(&path_text), "{path:?}: {}", output.out);
     }
     assert!(kept.iter().all(|path| path.join("text").exists()));
-    clean().expect(0).says(&["nothing to clean"]);
+    clean().expect(0).expect_stdout(&["nothing to clean"]);
 }

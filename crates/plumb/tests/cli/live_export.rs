@@ -16,7 +16,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| plumb_document::json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 
-fn of_event<'a>(lines: &'a [Value], event: &str) -> Vec<&'a Value> {
+fn select_event<'a>(lines: &'a [Value], event: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["event"] == event).collect()
 }
 
@@ -25,23 +25,23 @@ fn of_event<'a>(lines: &'a [Value], event: &str) -> Vec<&'a Value> {
 #[test]
 fn lines_fit_their_schema_and_the_result() {
     let home = Home::new();
-    let said = home.plumb(&format!("{RUN} --json --stream ndjson:f")).expect(0);
+    let printed = home.plumb(&format!("{RUN} --json --stream ndjson:f")).expect(0);
     let seen = lines(&std::fs::read_to_string(home.work().join("f")).unwrap());
     let form = home.plumb("schema stream").expect(0).json();
     for line in &seen {
         assert_eq!(schema::problems(&form, line), Vec::<String>::new(), "{line}");
-        assert_eq!((&line["schema"], &line["run"]), (&Value::from("plumb.stream/1"), &said.json()["id"]));
+        assert_eq!((&line["schema"], &line["run"]), (&Value::from("plumb.stream/1"), &printed.json()["id"]));
         assert_eq!(line["place"], "sim:ssd");
     }
     assert_eq!(seen[0]["event"], "run-begins");
     assert_eq!(seen[1]["event"], "phase-begins");
     assert_eq!(seen.last().unwrap()["event"], "run-ends");
-    let intervals = of_event(&seen, "interval");
+    let intervals = select_event(&seen, "interval");
     assert!((2..=3).contains(&intervals.len()), "{} intervals", intervals.len());
-    let [phase] = of_event(&seen, "phase-ends")[..] else { panic!("one phase ends") };
+    let [phase] = select_event(&seen, "phase-ends")[..] else { panic!("one phase ends") };
     let count = |line: &Value| line["measured"]["ops"]["read"]["count"].as_u64().unwrap();
     assert!(intervals.iter().map(|line| count(line)).sum::<u64>() <= count(phase));
-    let result = said.json();
+    let result = printed.json();
     let iops = result["phases"][0]["metrics"]["read.iops"]["value"].as_f64().unwrap();
     let streamed = phase["measured"]["ops"]["read"]["ops_per_s"].as_f64().unwrap();
     assert!((iops / streamed - 1.0).abs() < 1e-6, "{iops} and {streamed}");
@@ -55,21 +55,21 @@ fn lines_fit_their_schema_and_the_result() {
 #[test]
 fn standard_output_is_the_streams() {
     let home = Home::new();
-    let said = home.plumb(&format!("{RUN} --stream ndjson:-")).expect(0);
-    assert!(lines(&said.out).len() >= 5);
-    assert!(said.err.contains("IOPS"), "{}", said.err);
-    home.plumb(&format!("{RUN} --json --stream ndjson:-")).expect(2).complains(&["--json", "standard output"]);
-    home.plumb("as dd if=sim:ssd of=/dev/null count=1 --plumb-stream=influx:-").expect(2).complains(&["the tool"]);
-    home.plumb("run random-read --stream json:f").expect(2).complains(&["json:f", "ndjson:FILE"]);
+    let output = home.plumb(&format!("{RUN} --stream ndjson:-")).expect(0);
+    assert!(lines(&output.out).len() >= 5);
+    assert!(output.err.contains("IOPS"), "{}", output.err);
+    home.plumb(&format!("{RUN} --json --stream ndjson:-")).expect(2).expect_stderr(&["--json", "standard output"]);
+    home.plumb("as dd if=sim:ssd of=/dev/null count=1 --plumb-stream=influx:-").expect(2).expect_stderr(&["the tool"]);
+    home.plumb("run random-read --stream json:f").expect(2).expect_stderr(&["json:f", "ndjson:FILE"]);
 }
 
 // Protects: a broken stream is reported once, and the run ends normally.
 #[test]
 fn a_broken_stream_is_no_broken_run() {
     let home = Home::new();
-    let said = home.plumb("run random-read --at sim:ssd --set time=9s --stream ndjson:/dev/full").expect(0);
-    assert_eq!(said.err.matches("warning: --stream ndjson:/dev/full").count(), 1, "{}", said.err);
-    assert!(said.out.contains("IOPS") && home.plumb("list").expect(0).out.contains("random-read"), "{}", said.out);
+    let output = home.plumb("run random-read --at sim:ssd --set time=9s --stream ndjson:/dev/full").expect(0);
+    assert_eq!(output.err.matches("warning: --stream ndjson:/dev/full").count(), 1, "{}", output.err);
+    assert!(output.out.contains("IOPS") && home.plumb("list").expect(0).out.contains("random-read"), "{}", output.out);
     // A reader that exits at once.
     let mut child = home.command(format!("{RUN} --stream ndjson:-").split(' ')).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -92,7 +92,7 @@ fn influx_lines() {
 }
 
 /// Returns the response to a request.
-fn asked(address: &str, request: &str) -> String {
+fn send_request(address: &str, request: &str) -> String {
     let mut socket = TcpStream::connect(address).unwrap();
     socket.write_all(request.as_bytes()).unwrap();
     let mut text = String::new();
@@ -108,15 +108,16 @@ fn a_scraper_reads_a_run() {
     let words =
         "run random-read --set size=4MiB --set time=600s --no-store --stream openmetrics:0 --stream-token-file token";
     let mut child = home.command(words.split(' ')).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut output = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while !line.starts_with("metrics: ") {
         line.clear();
-        assert!(said.read_line(&mut line).unwrap() > 0, "it says where it listens");
+        assert!(output.read_line(&mut line).unwrap() > 0, "it says where it listens");
     }
     let address = line.trim().strip_prefix("metrics: http://").unwrap().strip_suffix("/metrics").unwrap().to_owned();
-    assert!(asked(&address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 401"));
-    let page = || asked(&address, "GET /metrics HTTP/1.1\r\nAuthorization: Bearer a-token-of-some-length\r\n\r\n");
+    assert!(send_request(&address, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 401"));
+    let page =
+        || send_request(&address, "GET /metrics HTTP/1.1\r\nAuthorization: Bearer a-token-of-some-length\r\n\r\n");
     let count = |page: &str| -> Option<f64> {
         let line = page.lines().find(|line| line.starts_with("plumb_ops_total{workload=\"random-read\""))?;
         line.rsplit(' ').next()?.parse().ok()
@@ -141,10 +142,10 @@ fn a_scraper_reads_a_run() {
 #[test]
 fn an_open_address_is_refused() {
     let home = Home::new();
-    home.plumb(&format!("{RUN} --stream openmetrics:0.0.0.0:0")).expect(2).complains(&["token", "127.0.0.1"]);
+    home.plumb(&format!("{RUN} --stream openmetrics:0.0.0.0:0")).expect(2).expect_stderr(&["token", "127.0.0.1"]);
     home.file("token", "short");
     let with = format!("{RUN} --stream openmetrics:0.0.0.0:0 --stream-token-file token");
-    home.plumb(&with).expect(2).complains(&["16 characters"]);
+    home.plumb(&with).expect(2).expect_stderr(&["16 characters"]);
 }
 
 // Protects: other tools' command lines can stream too, and print the same as without it.
@@ -157,19 +158,19 @@ fn other_tools_stream() {
     let fields = |text: &str| text.split(';').count();
     assert_eq!(fields(&without), fields(&with));
     let seen = lines(&std::fs::read_to_string(home.work().join("f")).unwrap());
-    let [phase] = of_event(&seen, "phase-ends")[..] else { panic!("{seen:?}") };
+    let [phase] = select_event(&seen, "phase-ends")[..] else { panic!("{seen:?}") };
     assert_eq!(phase["measured"]["ops"]["read"]["count"], 16);
     assert!(std::fs::read_to_string(home.work().join("g")).unwrap().contains("plumb_phase_ops,"));
     let mut command = home.command("as dd if=sim:ssd of=/dev/null bs=64k count=4".split(' '));
-    let said = command.env("PLUMB_STREAM", "ndjson:h").output().unwrap();
-    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let output = command.env("PLUMB_STREAM", "ndjson:h").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(!lines(&std::fs::read_to_string(home.work().join("h")).unwrap()).is_empty());
-    home.plumb("as dd if=sim:ssd of=/dev/null count=1 --plumb-stream=f").expect(2).complains(&["--plumb-stream"]);
+    home.plumb("as dd if=sim:ssd of=/dev/null count=1 --plumb-stream=f").expect(2).expect_stderr(&["--plumb-stream"]);
 }
 
 // Protects: lines of comparisons and sweeps say which run they belong to.
 #[test]
-fn each_line_says_which_run() {
+fn each_line_names_its_run() {
     let home = Home::new();
     home.plumb("compare sim:ssd sim:ssd?slow=20% --no-store --budget 2s --time 100ms --stream ndjson:f");
     let seen = lines(&std::fs::read_to_string(home.work().join("f")).unwrap());
@@ -186,11 +187,11 @@ fn a_study_streams_its_runs() {
     home.file("two-disks.toml", &STUDY.replace("time = \"1s\"", "time = \"2s\""));
     home.plumb("study run two-disks.toml --stream ndjson:f").expect(0);
     let seen = lines(&std::fs::read_to_string(home.work().join("f")).unwrap());
-    let begun = of_event(&seen, "run-begins");
-    assert_eq!(begun.len(), of_event(&seen, "run-ends").len());
+    let begun = select_event(&seen, "run-begins");
+    assert_eq!(begun.len(), select_event(&seen, "run-ends").len());
     let runs = home.query("SELECT count(*) FROM study_run WHERE status = 'done'");
     assert_eq!(runs[0][0].as_u64().unwrap() as usize, begun.len());
-    assert!(!of_event(&seen, "interval").is_empty());
+    assert!(!select_event(&seen, "interval").is_empty());
     assert!(begun[0]["part"].as_str().unwrap().starts_with("plot 1 of "), "{}", begun[0]);
 }
 
@@ -264,7 +265,7 @@ fn a_study_has_one_screen() {
 #[test]
 fn no_screen_without_a_terminal() {
     let home = Home::new();
-    let said = home.plumb(&format!("{RUN} --live")).expect(0);
-    assert!(said.err.contains("--live is off here") && said.out.contains("IOPS"), "{}", said.err);
-    assert!(!said.out.contains('\x1b') && !said.err.contains('\x1b'));
+    let output = home.plumb(&format!("{RUN} --live")).expect(0);
+    assert!(output.err.contains("--live is off here") && output.out.contains("IOPS"), "{}", output.err);
+    assert!(!output.out.contains('\x1b') && !output.err.contains('\x1b'));
 }

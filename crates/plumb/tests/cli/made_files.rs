@@ -1,7 +1,7 @@
 //! Files that Plumb made, and files under names that tools generate. Data that a user puts into them is protected, and
 //! series of commands that rewrite their own files work as typed.
 
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use crate::refused::printed_setting;
 use std::fs;
 use std::path::Path;
@@ -25,21 +25,21 @@ fn run(home: &Home, program: &str, words: &[&str]) {
 
 /// Panics unless the command is refused, names the file and PLUMB_ALLOW, and leaves the file unchanged.
 #[track_caller]
-fn is_refused(home: &Home, line: &str, name: &str) -> Said {
+fn is_refused(home: &Home, line: &str, name: &str) -> CommandOutput {
     let path = home.work().join(name);
     let before = fs::read(&path).unwrap();
-    let said = home.plumb(line);
-    assert!(![0, 3].contains(&said.code) && said.err.contains("PLUMB_ALLOW="), "{line}: {said:?}");
-    assert!(said.err.contains(name), "{said:?}");
+    let output = home.plumb(line);
+    assert!(![0, 3].contains(&output.code) && output.err.contains("PLUMB_ALLOW="), "{line}: {output:?}");
+    assert!(output.err.contains(name), "{output:?}");
     assert!(fs::read(&path).unwrap() == before, "{line}: {name} was changed");
-    assert_eq!(Path::new(&printed_setting(&said)), path);
-    said
+    assert_eq!(Path::new(&printed_setting(&output)), path);
+    output
 }
 
 #[track_caller]
 fn works(home: &Home, line: &str) {
-    let said = home.plumb(line);
-    assert!([0, 3].contains(&said.code), "{line}: {said:?}");
+    let output = home.plumb(line);
+    assert!([0, 3].contains(&output.code), "{line}: {output:?}");
 }
 
 const FIO: &str = "as fio --output=out --name=a --rw=write --size=64k --filename=disk.img";
@@ -50,12 +50,12 @@ fn a_backup_that_dd_made_is_not_overwritten() {
     let home = Home::new();
     fs::write(home.work().join("src"), random(1, 100_000)).unwrap();
     works(&home, "as dd if=src of=disk.img");
-    let said = is_refused(&home, FIO, "disk.img");
+    let output = is_refused(&home, FIO, "disk.img");
     let mut allowed = home.command(FIO.split(' '));
-    allowed.env("PLUMB_ALLOW", printed_setting(&said));
+    allowed.env("PLUMB_ALLOW", printed_setting(&output));
     let again = home.work().join("again");
     fs::copy(home.work().join("disk.img"), &again).unwrap();
-    Said::of(allowed).expect(0);
+    CommandOutput::run(allowed).expect(0);
     // A changed source, then a missing one.
     works(&home, "as dd if=src of=backup.img bs=4k");
     fs::write(home.work().join("other"), random(2, 100_000)).unwrap();
@@ -164,10 +164,10 @@ fn a_layout_of_the_real_fio_is_read_and_not_overwritten() {
     let before = fs::read(&path).unwrap();
     works(&home, "as fio --output=out --name=job --rw=randread --size=256k");
     assert!(fs::read(&path).unwrap() == before);
-    let said = is_refused(&home, "as fio --output=out --name=job --rw=randwrite --size=256k", "job.0.0");
+    let output = is_refused(&home, "as fio --output=out --name=job --rw=randwrite --size=256k", "job.0.0");
     let mut allowed = home.command("as fio --output=out --name=job --rw=randwrite --size=256k".split(' '));
-    allowed.env("PLUMB_ALLOW", printed_setting(&said));
-    Said::of(allowed).expect(0);
+    allowed.env("PLUMB_ALLOW", printed_setting(&output));
+    CommandOutput::run(allowed).expect(0);
     // Blocks with fio's verify headers are recognised as test data.
     fs::remove_file(&path).unwrap();
     let stamped = ["--output=theirs", "--name=job", "--rw=write", "--size=256k", "--verify=crc32c", "--do_verify=0"];
@@ -287,18 +287,18 @@ fn after_a_kill_stamped_files_pass_and_others_are_refused() {
         child.wait().unwrap();
         let line = format!("as fio --output=out {words} --rw=write --size=512k");
         // The killed run's workers take a moment to exit.
-        let mut said = home.plumb(&line);
+        let mut output = home.plumb(&line);
         for _ in 0..50 {
-            if said.code == 0 || !said.err.contains("has it open") {
+            if output.code == 0 || !output.err.contains("has it open") {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(100));
-            said = home.plumb(&line);
+            output = home.plumb(&line);
         }
         match passes {
-            true => assert_eq!(said.code, 0, "{said:?}"),
+            true => assert_eq!(output.code, 0, "{output:?}"),
             false => {
-                is_refused(&home, &line, name).complains(&["was killed"]);
+                is_refused(&home, &line, name).expect_stderr(&["was killed"]);
             }
         }
     }

@@ -75,15 +75,15 @@ fn single_phases_go_on_where_the_last_one_stopped() {
     };
     let position = || std::fs::read_to_string(home.work().join("at")).unwrap();
     for (words, at) in [("-1", 0), ("-2 -R 1", 3), ("-2 -R 2 --dataPacketType=t", 9), ("-2 -R 2 --read-only", 9)] {
-        let said = run(words).expect(0);
-        assert!(said.out.contains("(0 errs)") && !said.out.contains("!!!"), "{words}: {}", said.out);
+        let output = run(words).expect(0);
+        assert!(output.out.contains("(0 errs)") && !output.out.contains("!!!"), "{words}: {}", output.out);
         assert_eq!(position(), format!("pos: {at}\n"), "{words}");
         assert_eq!(objects(&home, "out"), expected(3, 2, at..at + 4), "{words}");
     }
     run("-3").expect(0);
     assert!(!home.work().join("out").exists());
     std::fs::remove_file(home.work().join("at")).unwrap();
-    run("-2").expect(1).complains(&["--run-info-file: cannot read at"]);
+    run("-2").expect(1).expect_stderr(&["--run-info-file: cannot read at"]);
 }
 
 /// Protects -X, and against false success: a changed object and a missing one are errors. The exit code is that of the
@@ -100,20 +100,20 @@ fn what_is_wrong_is_an_error() {
         bytes[40] ^= 1;
         std::fs::write(&path, bytes).unwrap();
         let wrong = run(&format!("-2 -X -I 2 -R 1 --dataPacketType={kind} --read-only")).expect(1);
-        wrong.says(&["(1 errs!!!)", "WARNING: read of ", "0_0/file-1"]);
+        wrong.expect_stdout(&["(1 errs!!!)", "WARNING: read of ", "0_0/file-1"]);
         run(&format!("-2 -I 2 -R 1 --dataPacketType={kind} --read-only")).expect(0);
         run("-3").expect(0);
     }
     run("-1").expect(0);
-    run("-1").expect(1).says(&["WARNING: mkdir of out/0_0: "]).complains(&["--ignore-precreate-errors"]);
-    run("-1 --ignore-precreate-errors").expect(0).says(&["(1 errs!!!)"]);
+    run("-1").expect(1).expect_stdout(&["WARNING: mkdir of out/0_0: "]).expect_stderr(&["--ignore-precreate-errors"]);
+    run("-1 --ignore-precreate-errors").expect(0).expect_stdout(&["(1 errs!!!)"]);
     std::fs::remove_file(home.work().join("out/0_0/file-0")).unwrap();
     let missing = run("-2 -I 3 -R 1").expect(0);
     let line = missing.out.lines().find(|line| line.starts_with("benchmark ")).unwrap();
     assert!(line.contains("(1 errs!!!)") && number(line, " objects:") == 2.0, "{line}");
     // Its number stays unused.
     assert_eq!(objects(&home, "out"), ["0_0/file-3", "0_0/file-5", "0_0/file-6"].map(str::to_owned).into());
-    run("-3").expect(0).says(&["cleanup process", "(1 errs!!!)"]);
+    run("-3").expect(0).expect_stdout(&["cleanup process", "(1 errs!!!)"]);
     assert!(!home.work().join("out").exists());
 }
 
@@ -127,7 +127,7 @@ fn ranks_wear_out_to_the_furthest() {
     let line_of_all = run.out.lines().find(|line| line.starts_with("benchmark ")).unwrap();
     let most = number(line_of_all, " stonewall-iter:") as u64;
     assert_eq!(number(line_of_all, " objects:") as u64, most * 4);
-    run.says(&[&format!("({most} iter)")]);
+    run.expect_stdout(&[&format!("({most} iter)")]);
     assert_eq!(objects(&home, "out"), expected(2, 2, most..most + 50));
     home.plumb(&format!("{line} -W -3")).expect(0);
     assert!(!home.work().join("out").exists());
@@ -143,7 +143,7 @@ fn latencies_of_operations_are_written() {
         text.lines().count() - 1
     };
     let line = "as md-workbench -D 2 -P 5 -I 3 -R 1 -t 0.5 -L lat -o out --plumb-ranks 2";
-    home.plumb(line).expect(0).says(&[" waiting_factor:0.50 (0 errs)"]);
+    home.plumb(line).expect(0).expect_stdout(&[" waiting_factor:0.50 (0 errs)"]);
     assert_eq!(
         ["precreate", "read", "stat", "create", "delete"].map(|name| rows(&format!("lat-0.50-0-{name}.csv"))),
         [10, 6, 6, 6, 6]
@@ -163,6 +163,6 @@ fn dummy_makes_no_file() {
     assert_eq!(benchmarks.count(), 8, "{}", run.out);
     assert!(!home.work().join("out").exists());
     let help = home.plumb("as md-workbench -h").expect(0);
-    help.says(&["Synopsis md-workbench", "-W, --stonewall-wear-out", "--plumb-ranks"]);
-    home.plumb("as md-workbench -a MMAP").expect(1).complains(&["use POSIX or DUMMY"]);
+    help.expect_stdout(&["Synopsis md-workbench", "-W, --stonewall-wear-out", "--plumb-ranks"]);
+    home.plumb("as md-workbench -a MMAP").expect(1).expect_stderr(&["use POSIX or DUMMY"]);
 }

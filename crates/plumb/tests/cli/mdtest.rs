@@ -38,8 +38,11 @@ fn row(out: &str, operation: &str) -> Vec<f64> {
 fn all_phases_run_and_leave_nothing() {
     let home = Home::new();
     let run = home.plumb("as mdtest -n 20 -w 100 -e 100 -X -i 2 -d out --plumb-ranks 2").expect(0);
-    let run =
-        run.says(&["2 tasks, 40 files/directories", "SUMMARY rate (in ops/sec): (of 2 iterations)", "LATENCY (in ms)"]);
+    let run = run.expect_stdout(&[
+        "2 tasks, 40 files/directories",
+        "SUMMARY rate (in ops/sec): (of 2 iterations)",
+        "LATENCY (in ms)",
+    ]);
     for operation in ["Directory creation", "Directory rename", "File creation", "File read", "Tree removal"] {
         assert!(row(&run.out, operation)[1] > 0.0, "{operation}: {}", run.out);
     }
@@ -77,7 +80,7 @@ fn ranks_wear_out_to_the_furthest() {
     let home = Home::new();
     let run = home.plumb("as mdtest -n 100000000 -F -C -W 1 -x wall -d out --plumb-ranks 2").expect(0);
     let wall: usize = read(&home, "wall").trim().parse().unwrap();
-    run.says(&[&format!("max: {wall}")]);
+    run.expect_stdout(&[&format!("max: {wall}")]);
     let files = tree(&home.work().join("out")).iter().filter(|path| path.contains("file.mdtest")).count();
     assert_eq!(files, 2 * wall);
     let later = home.plumb("as mdtest -n 100000000 -F -T -r -x wall -d out --plumb-ranks 2").expect(0);
@@ -105,7 +108,7 @@ fn random_order_stays_within_the_wall() {
     assert!(!later.out.contains("WARNING"), "{}", later.out);
     assert!(row(&later.out, "File read")[0] > 0.0);
     assert_eq!(tree(&home.work().join("out")).len(), 0);
-    home.plumb("as mdtest -n 10 -F -R -W 1 -b 2 -z 1 -d t").expect(1).complains(&["-R after a stonewall", "-b 1"]);
+    home.plumb("as mdtest -n 10 -F -R -W 1 -b 2 -z 1 -d t").expect(1).expect_stderr(&["-R after a stonewall", "-b 1"]);
 }
 
 /// Protects -c: rank 0 creates the files of all ranks, each rank writes its own, and each file counts once.
@@ -138,12 +141,12 @@ fn writes_are_read_back() {
 
 /// Protects against counting failures: missing files are warnings, without a rate.
 #[test]
-fn what_fails_is_said_and_not_counted() {
+fn failed_ops_are_reported_and_not_counted() {
     let home = Home::new();
     let run = home.plumb("as mdtest -n 3 -F -T -d none").expect(0);
-    let run = run.says(&["WARNING: unable to stat none/test-dir.0-0/mdtest_tree.0/file.mdtest.0.2"]);
+    let run = run.expect_stdout(&["WARNING: unable to stat none/test-dir.0-0/mdtest_tree.0/file.mdtest.0.2"]);
     assert_eq!(row(&run.out, "File stat")[0], 0.0);
-    home.plumb("as mdtest -n 3 -F -T -d none --warningAsErrors").expect(1).complains(&["none/test-dir.0-0"]);
+    home.plumb("as mdtest -n 3 -F -T -d none --warningAsErrors").expect(1).expect_stderr(&["none/test-dir.0-0"]);
 }
 
 /// Protects verification: changed bytes are reported with file and offset.
@@ -157,21 +160,21 @@ fn changed_bytes_are_found() {
     bytes[50] ^= 1;
     std::fs::write(&path, bytes).unwrap();
     let run = home.plumb("as mdtest -n 3 -F -E -e 100 -X -G 3 -d out").expect(0);
-    run.says(&["file.mdtest.0.1: ", "at byte 48"]);
+    run.expect_stdout(&["file.mdtest.0.1: ", "at byte 48"]);
 }
 
 /// Protects against invalid words, and numbers that overflow.
 #[test]
 fn wrong_words_are_refused() {
     let home = Home::new();
-    home.plumb("as mdtest --verify-reads").expect(1).complains(&["did you mean `--verify-read`?"]);
-    home.plumb("as mdtest -n 99999999999p").expect(1).complains(&["exceeds 64 bits"]);
-    home.plumb("as mdtest -S -u").expect(1).complains(&["-u and -S"]);
-    home.plumb("as mdtest -h").expect(0).says(&["Synopsis mdtest", "--plumb-ranks"]);
-    home.plumb("as mdtest -n 1 -d sim:ssd").expect(1).complains(&["real files"]);
+    home.plumb("as mdtest --verify-reads").expect(1).expect_stderr(&["did you mean `--verify-read`?"]);
+    home.plumb("as mdtest -n 99999999999p").expect(1).expect_stderr(&["exceeds 64 bits"]);
+    home.plumb("as mdtest -S -u").expect(1).expect_stderr(&["-u and -S"]);
+    home.plumb("as mdtest -h").expect(0).expect_stdout(&["Synopsis mdtest", "--plumb-ranks"]);
+    home.plumb("as mdtest -n 1 -d sim:ssd").expect(1).expect_stderr(&["real files"]);
     home.file("file", "mine");
-    let said = home.plumb("as mdtest -n 1 -F -C -d file").complains(&["file"]);
-    assert_ne!(said.code, 0);
+    let output = home.plumb("as mdtest -n 1 -F -C -d file").expect_stderr(&["file"]);
+    assert_ne!(output.code, 0);
     assert_eq!(read(&home, "file"), "mine");
 }
 
@@ -210,7 +213,7 @@ fn dummy_touches_no_file() {
         let tiers = phase["metrics"].as_object().unwrap().values().filter_map(|metric| metric["tier"].as_str());
         assert!(tiers.clone().count() > 0 && tiers.clone().all(|tier| tier == "unknown"), "{phase}");
     }
-    home.plumb("as mdtest -a DUMMY -n 5 -w 8 -e 8 -X -d out").expect(1).complains(&["DUMMY does not keep"]);
+    home.plumb("as mdtest -a DUMMY -n 5 -w 8 -e 8 -X -d out").expect(1).expect_stderr(&["DUMMY does not keep"]);
 }
 
 /// Protects the delays of DUMMY: every call sleeps at least that long, and its latency includes it.
@@ -246,7 +249,7 @@ fn single_operations_are_written_down() {
     assert_eq!([rows(0), rows(1)], [1 + 3, 1 + 3]);
     home.plumb("as mdtest -F -n 1 -d out --savePerOpDataCSV=none/op")
         .expect(1)
-        .complains(&["cannot write none/op-File"]);
+        .expect_stderr(&["cannot write none/op-File"]);
 }
 
 /// Protects --run-cmd-*: they are refused unless the user allows them. Then each task runs each once around each phase
@@ -259,12 +262,12 @@ fn commands_run_around_phases() {
     let commands = ["--run-cmd-before-phase", "sh say before", "--run-cmd-after-phase", "sh say after"];
     let line = ["as", "mdtest", "-F", "-n", "2", "-d", "out", "--plumb-ranks", "2", "--print-all-procs", "-Z"];
     let words: Vec<&str> = line.into_iter().chain(commands).collect();
-    home.with(&words).expect(1).complains(&["sh say before", "--allow-system"]);
+    home.plumb_args(&words).expect(1).expect_stderr(&["sh say before", "--allow-system"]);
     assert!(!home.work().join("said").exists());
     let words: Vec<&str> = words.into_iter().chain(["--allow-system"]).collect();
-    home.with(&words).expect(0);
-    let said = read(&home, "said");
-    let count = |word: &str| said.lines().filter(|line| *line == word).count();
+    home.plumb_args(&words).expect(0);
+    let output = read(&home, "said");
+    let count = |word: &str| output.lines().filter(|line| *line == word).count();
     assert_eq!([count("before"), count("after")], [4 * 2, 4 * 2]);
     let result = home.plumb("show --json").expect(0).json();
     let phases = result["phases"].as_array().unwrap();

@@ -17,8 +17,8 @@ fn left(home: &Home, command: &Command) -> BTreeMap<String, String> {
         };
     }
     let output = shell.current_dir(home.work()).stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{shell:?}: {}\n{said}", output.status);
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{shell:?}: {}\n{printed}", output.status);
     let mut found = BTreeMap::new();
     gather(&home.work(), &home.work(), &mut found);
     found

@@ -1,6 +1,6 @@
 //! Several processes started by real launchers: Open MPI's and MPICH's from Debian.
 
-use crate::common::{Home, Said, assert_no_test_data, needs, wait_until};
+use crate::common::{CommandOutput, Home, assert_no_test_data, needs, wait_until};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -80,8 +80,8 @@ impl Launcher {
         command
     }
 
-    fn plumb(&self, home: &Home, ranks: u32, line: &str) -> Said {
-        Said::of(self.command_after(&[], home, ranks, line))
+    fn plumb(&self, home: &Home, ranks: u32, line: &str) -> CommandOutput {
+        CommandOutput::run(self.command_after(&[], home, ranks, line))
     }
 }
 
@@ -104,7 +104,7 @@ fn ranks_are_one_run() {
     for launcher in launchers() {
         let home = Home::new();
         home.file("writes.toml", WRITES);
-        let result = launcher.plumb(&home, 4, "run writes.toml --json").ran().json();
+        let result = launcher.plumb(&home, 4, "run writes.toml --json").expect_measured().json();
         let ranks = &result["ranks"];
         assert_eq!((&ranks["count"], ranks["hosts"].as_array().unwrap().len()), (&4.into(), 1), "{ranks}");
         assert!(ranks["transport"].as_str().unwrap().starts_with(launcher.transport), "{ranks}");
@@ -120,9 +120,9 @@ fn ranks_are_one_run() {
         assert_eq!(home.query("SELECT count(*) FROM run"), [[Value::from(1)]]);
         assert_no_test_data(&home.work());
 
-        let page = launcher.plumb(&home, 4, "run writes.toml").ran();
-        page.says(&["4 ranks on ", "ranks: first done after ", "1 MiB file per rank"]);
-        home.plumb("show last").expect(0).says(&["4 ranks on "]);
+        let page = launcher.plumb(&home, 4, "run writes.toml").expect_measured();
+        page.expect_stdout(&["4 ranks on ", "ranks: first done after ", "1 MiB file per rank"]);
+        home.plumb("show last").expect(0).expect_stdout(&["4 ranks on "]);
     }
 }
 
@@ -132,9 +132,9 @@ fn fio_runs_its_job_on_every_rank() {
     for launcher in launchers() {
         let home = Home::new();
         home.file("job.fio", "[global]\nsize=64k\nbs=4k\n[one]\nrw=write\n");
-        let said = launcher.plumb(&home, 4, "as fio --output-format=json job.fio").expect(0);
-        let jobs = said.json()["jobs"].as_array().unwrap().clone();
-        assert_eq!((jobs.len(), &jobs[0]["write"]["total_ios"]), (1, &Value::from(4 * 16)), "{}", said.out);
+        let output = launcher.plumb(&home, 4, "as fio --output-format=json job.fio").expect(0);
+        let jobs = output.json()["jobs"].as_array().unwrap().clone();
+        assert_eq!((jobs.len(), &jobs[0]["write"]["total_ios"]), (1, &Value::from(4 * 16)), "{}", output.out);
         let mut files: Vec<String> = std::fs::read_dir(home.work())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
@@ -155,11 +155,11 @@ fn io500_runs_its_phases_on_every_rank() {
                       segmentCount = 10\n[mdtest-easy]\nn = 120\n[mdtest-hard]\nn = 120\n";
         let config = format!("{config}[mdworkbench]\nprecreatePerSet = 6\nfilesPerProc = 4\n");
         home.file("c.ini", &config);
-        let said = launcher.plumb(&home, 3, "as io500 c.ini --mode=extended").expect(0);
-        let phases: Vec<&str> = said.out.lines().filter(|line| line.contains(" : time ")).collect();
-        assert_eq!(phases.len(), 19, "{}", said.out);
+        let output = launcher.plumb(&home, 3, "as io500 c.ini --mode=extended").expect(0);
+        let phases: Vec<&str> = output.out.lines().filter(|line| line.contains(" : time ")).collect();
+        assert_eq!(phases.len(), 19, "{}", output.out);
         for phase in phases {
-            assert_eq!(phase.ends_with("[INVALID]"), phase.contains("-write "), "{phase}: {}", said.out);
+            assert_eq!(phase.ends_with("[INVALID]"), phase.contains("-write "), "{phase}: {}", output.out);
         }
         let result = std::fs::read_to_string(home.work().join("results/result.txt")).unwrap();
         // 120 empty files and 120 of 3901 bytes per rank, its file of IOR and its 60 of md-workbench, and IOR's for
@@ -202,10 +202,11 @@ fn a_rank_that_fails_ends_the_run_and_is_named() {
         let home = Home::new();
         home.file("many.toml", MANY);
         let script = "test \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" = 2 && ulimit -n 100; exec \"$0\" \"$@\"";
-        let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 4, "run many.toml --json"));
-        assert_ne!(said.code, 0, "{said:?}");
+        let output =
+            CommandOutput::run(launcher.command_after(&["sh", "-c", script], &home, 4, "run many.toml --json"));
+        assert_ne!(output.code, 0, "{output:?}");
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        assert!(said.err.contains(&format!("error: rank 2 on {host}: ")), "{}\n{}", said.out, said.err);
+        assert!(output.err.contains(&format!("error: rank 2 on {host}: ")), "{}\n{}", output.out, output.err);
         assert_no_test_data(&home.work());
     }
 }
@@ -217,9 +218,9 @@ fn a_job_that_fails_on_one_rank_names_its_file() {
         let home = Home::new();
         std::fs::create_dir(home.work().join("rank2.one.0.0")).unwrap();
         home.file("job.fio", "[one]\nrw=write\nsize=64k\n");
-        let said = launcher.plumb(&home, 4, "as fio --output-format=json job.fio");
-        assert_ne!(said.code, 0, "{said:?}");
-        said.complains(&["rank2.one.0.0"]);
+        let output = launcher.plumb(&home, 4, "as fio --output-format=json job.fio");
+        assert_ne!(output.code, 0, "{output:?}");
+        output.expect_stderr(&["rank2.one.0.0"]);
     }
 }
 
@@ -282,10 +283,10 @@ fn a_signal_to_one_rank_keeps_what_all_measured() {
             });
             let process = process_of_rank(child.id(), signalled).expect("the rank runs");
             rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
-            let said = Said::of_output(line, child.wait_with_output().unwrap());
-            let result = said.json();
+            let output = CommandOutput::from_output(line, child.wait_with_output().unwrap());
+            let result = output.json();
             let phase = phase(&result, "write");
-            assert_eq!(phase["ranks"]["ranks"], 3, "{}\n{}", said.out, said.err);
+            assert_eq!(phase["ranks"]["ranks"], 3, "{}\n{}", output.out, output.err);
             let ended_by = result["ranks"]["ended_by"].to_string();
             // Rank 0 is the command itself, so a signal interrupts it as without ranks.
             assert!(signalled == 0 || ended_by.contains("rank 2 on "), "{ended_by}");
@@ -314,13 +315,13 @@ fn a_rank_that_dies_is_named_and_the_rest_is_stored() {
             });
             let process = process_of_rank(child.id(), 2).expect("the rank runs");
             rustix::process::kill_process(process, rustix::process::Signal::KILL).unwrap();
-            let said = Said::of_output(work.to_owned(), child.wait_with_output().unwrap());
+            let output = CommandOutput::from_output(work.to_owned(), child.wait_with_output().unwrap());
             let stored = home.plumb("show last --json");
             let result = stored.json();
             let ended_by = result["ranks"]["ended_by"].to_string();
-            assert!(ended_by.contains("rank 2 on ") && ended_by.contains("does not answer"), "{said:?}\n{ended_by}");
+            assert!(ended_by.contains("rank 2 on ") && ended_by.contains("does not answer"), "{output:?}\n{ended_by}");
             let last = result["phases"].as_array().unwrap().last().unwrap();
-            assert_eq!(last["ranks"]["ranks"], 2, "{said:?}\n{last}");
+            assert_eq!(last["ranks"]["ranks"], 2, "{output:?}\n{last}");
         }
     }
 }
@@ -346,16 +347,16 @@ fn a_library_that_is_missing_is_an_error_with_a_way_out() {
     let started = |rank: &str, library: &str| {
         let mut command = home.command(["run", "random-read", "--at", "sim:ssd", "--no-store", "--json"]);
         command.envs([("PMI_RANK", rank), ("PMI_SIZE", "4"), ("PLUMB_MPI", library)]);
-        Said::of(command)
+        CommandOutput::run(command)
     };
     let first = started("0", "/no/such/libmpi.so").expect(2);
-    first.complains(&["started as one of 4 processes", "/no/such/libmpi.so", "PLUMB_MPI="]);
+    first.expect_stderr(&["started as one of 4 processes", "/no/such/libmpi.so", "PLUMB_MPI="]);
     assert_eq!(started("1", "/no/such/libmpi.so").expect(2).err, "");
     assert!(started("0", "off").expect(0).json()["ranks"].is_null());
 
     let mut slurm = home.command(["list"]);
     slurm.envs([("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "4")]);
-    Said::of(slurm).expect(2).complains(&["srun --mpi=pmix"]);
+    CommandOutput::run(slurm).expect(2).expect_stderr(&["srun --mpi=pmix"]);
 }
 
 // Protects mdtest over MPI: every process is a task with its own items, and after the stonewall all continue to the
@@ -364,8 +365,12 @@ fn a_library_that_is_missing_is_an_error_with_a_way_out() {
 fn mdtests_tasks_are_processes() {
     for launcher in launchers() {
         let home = Home::new();
-        let said = launcher.plumb(&home, 3, "as mdtest -n 20 -N 1 -w 8 -e 8 -X -d out").ran();
-        said.says(&["was launched with 3 total task(s) on 1 node(s)", "Nodemap: 111", "3 tasks, 60 files/directories"]);
+        let output = launcher.plumb(&home, 3, "as mdtest -n 20 -N 1 -w 8 -e 8 -X -d out").expect_measured();
+        output.expect_stdout(&[
+            "was launched with 3 total task(s) on 1 node(s)",
+            "Nodemap: 111",
+            "3 tasks, 60 files/directories",
+        ]);
         let result = home.plumb("show last --json").expect(0).json();
         let ops = |name: &str, kind: &str| phase(&result, name)["done"][kind]["ops"].clone();
         assert_eq!((ops("file-create", "create"), ops("directory-create", "mkdir")), (60.into(), 60.into()));
@@ -373,10 +378,13 @@ fn mdtests_tasks_are_processes() {
         assert!(!home.work().join("out").exists());
 
         let walled = "-F -n 100000000 -W 1 -x wall -d out";
-        launcher.plumb(&home, 3, &format!("as mdtest -C {walled}")).ran().says(&["Continue stonewall hit min: "]);
+        launcher
+            .plumb(&home, 3, &format!("as mdtest -C {walled}"))
+            .expect_measured()
+            .expect_stdout(&["Continue stonewall hit min: "]);
         let wall: usize = std::fs::read_to_string(home.work().join("wall")).unwrap().trim().parse().unwrap();
         assert_eq!(made_files(&home.work().join("out")), 3 * wall);
-        let later = launcher.plumb(&home, 3, &format!("as mdtest -T -r {walled}")).ran();
+        let later = launcher.plumb(&home, 3, &format!("as mdtest -T -r {walled}")).expect_measured();
         assert!(!later.out.contains("WARNING"), "{}", later.out);
         assert_eq!(made_files(&home.work().join("out")), 0);
     }
@@ -389,18 +397,21 @@ fn md_workbenchs_ranks_are_processes() {
     for launcher in launchers() {
         let home = Home::new();
         let line = "as md-workbench -D 2 -P 5 -I 4 -R 2 -X -G 3 -o out";
-        let said = launcher.plumb(&home, 3, &format!("{line} --process-reports")).ran();
-        let said = said.says(&["Nodemap: 111", "MD-Workbench total objects: 78 ", "2: cleanup process"]);
-        assert!(!said.out.contains("!!!") && !home.work().join("out").exists(), "{}", said.out);
+        let output = launcher.plumb(&home, 3, &format!("{line} --process-reports")).expect_measured();
+        let output = output.expect_stdout(&["Nodemap: 111", "MD-Workbench total objects: 78 ", "2: cleanup process"]);
+        assert!(!output.out.contains("!!!") && !home.work().join("out").exists(), "{}", output.out);
         let result = home.plumb("show last --json").expect(0).json();
         assert_eq!(phase(&result, "benchmark-1")["done"]["read"]["ops"], 3 * 2 * 4);
 
         let walled = format!("{line} -w 1 -W -I 100000000 -R 1");
         // With three ranks, a fast one would find that another one has not created its objects yet.
-        launcher.plumb(&home, 2, &format!("{walled} -1 -2")).ran().says(&["stonewall wear out", " stonewall-iter:"]);
+        launcher
+            .plumb(&home, 2, &format!("{walled} -1 -2"))
+            .expect_measured()
+            .expect_stdout(&["stonewall wear out", " stonewall-iter:"]);
         let left = files_below(&home.work().join("out"), &|_| true);
         assert_eq!(left, 2 * 2 * 5);
-        let later = launcher.plumb(&home, 2, &format!("{walled} -3")).ran();
+        let later = launcher.plumb(&home, 2, &format!("{walled} -3")).expect_measured();
         assert!(!later.out.contains("!!!") && !home.work().join("out").exists(), "{}", later.out);
     }
 }
@@ -412,14 +423,14 @@ fn iors_tasks_are_processes() {
     for launcher in launchers() {
         let home = Home::new();
         let verified = "as ior -g -w -r -R -W -Z -X 3 -b 64k -t 16k -s 3 -o shared -k";
-        launcher.plumb(&home, 4, verified).ran().says(&["tasks : 4", "clients per node : 4"]);
+        launcher.plumb(&home, 4, verified).expect_measured().expect_stdout(&["tasks : 4", "clients per node : 4"]);
         assert_eq!(std::fs::metadata(home.work().join("shared")).unwrap().len(), 4 * 3 * (64 << 10));
         let result = home.plumb("show last --json").expect(0).json();
         assert_eq!(phase(&result, "write")["done"]["write"]["ops"], 4 * 3 * 4);
 
         let walled = "as ior -w -D 1 -O stoneWallingWearOut=1 -O stoneWallingStatusFile=wall -F -k -t 4k -b 1g -o own";
-        let said = launcher.plumb(&home, 3, &format!("{walled} --interIODelay=100 -N 2")).ran();
-        said.says(&["stonewalling pairs accessed min: ", "tasks : 2"]);
+        let output = launcher.plumb(&home, 3, &format!("{walled} --interIODelay=100 -N 2")).expect_measured();
+        output.expect_stdout(&["stonewalling pairs accessed min: ", "tasks : 2"]);
         let wall: u64 = std::fs::read_to_string(home.work().join("wall")).unwrap().trim().parse().unwrap();
         for file in ["own.00000000", "own.00000001"] {
             assert_eq!(std::fs::metadata(home.work().join(file)).unwrap().len(), wall * 4096, "{file}");
@@ -442,13 +453,13 @@ fn a_file_that_another_task_found_wrong_stays() {
     for launcher in launchers() {
         let home = Home::new();
         let layout = "-G 7 -b 64k -t 64k -o out";
-        launcher.plumb(&home, 3, &format!("as ior -w -k {layout}")).ran();
+        launcher.plumb(&home, 3, &format!("as ior -w -k {layout}")).expect_measured();
         // Write with Plumb: it does not remove a file that another program changed.
         home.plumb("as dd if=/dev/zero of=out bs=64k seek=1 count=1 conv=notrunc").expect(0);
         let wrong = launcher.plumb(&home, 3, &format!("as ior -r -R -K {layout}"));
-        wrong.says(&["Incorrect data on read (1 transfers)"]);
+        wrong.expect_stdout(&["Incorrect data on read (1 transfers)"]);
         assert!(home.work().join("out").exists());
-        launcher.plumb(&home, 3, &format!("as ior -w -r -R -K -E {layout}")).ran();
+        launcher.plumb(&home, 3, &format!("as ior -w -r -R -K -E {layout}")).expect_measured();
         assert!(!home.work().join("out").exists(), "nothing was wrong");
     }
 }
@@ -460,22 +471,23 @@ fn mpi_io_puts_data_where_posix_does() {
     for launcher in launchers() {
         let home = Home::new();
         let layout = "-G 7 -k -b 64k -t 16k -s 2";
-        launcher.plumb(&home, 3, &format!("as ior -w {layout} -o posix")).ran();
+        launcher.plumb(&home, 3, &format!("as ior -w {layout} -o posix")).expect_measured();
         let posix = std::fs::read(home.work().join("posix")).unwrap();
         for options in
             ["-e", "-c -g -Y", "--mpiio.useFileView --mpiio.preallocate", "-c --mpiio.useFileView", "-c -N 3"]
         {
-            let said =
-                launcher.plumb(&home, 4, &format!("as ior -a MPIIO -N 3 {options} -w -r -R {layout} -o mpi")).ran();
+            let output = launcher
+                .plumb(&home, 4, &format!("as ior -a MPIIO -N 3 {options} -w -r -R {layout} -o mpi"))
+                .expect_measured();
             let kind = if options.contains("-c") { "collective" } else { "independent" };
-            said.says(&["api : MPIIO", "tasks : 3", &format!("type : {kind}"), "Max(MiB)"]);
+            output.expect_stdout(&["api : MPIIO", "tasks : 3", &format!("type : {kind}"), "Max(MiB)"]);
             assert!(std::fs::read(home.work().join("mpi")).unwrap() == posix, "{options}");
         }
         let own = "-F -C -w -r -R -W -e -i 2";
-        launcher.plumb(&home, 2, &format!("as ior -a MPIIO {own} -G 7 -b 64k -t 16k -o own")).ran();
+        launcher.plumb(&home, 2, &format!("as ior -a MPIIO {own} -G 7 -b 64k -t 16k -o own")).expect_measured();
         std::fs::write(home.work().join("mine"), "precious").unwrap();
         let refused = launcher.plumb(&home, 2, &format!("as ior -a MPIIO -w {layout} -o mine")).expect(5);
-        refused.complains(&["mine", "PLUMB_ALLOW="]);
+        refused.expect_stderr(&["mine", "PLUMB_ALLOW="]);
         assert_eq!(std::fs::read_to_string(home.work().join("mine")).unwrap(), "precious");
         assert_eq!(names_in(&home.work()), ["mine", "mpi", "posix"]);
     }
@@ -488,7 +500,7 @@ fn collective_mpi_io_stops_in_step() {
         for wear_out in ["", " -O stoneWallingWearOut=1"] {
             let home = Home::new();
             let walled = "as ior -a MPIIO -c -w -r -R -D 1 -b 4k -t 4k -s 1000000 --interIODelay=2000 -o walled";
-            launcher.plumb(&home, 3, &format!("{walled}{wear_out}")).ran();
+            launcher.plumb(&home, 3, &format!("{walled}{wear_out}")).expect_measured();
             let result = home.plumb("show last --json").expect(0).json();
             let ops = |name: &str, kind: &str| phase(&result, name)["done"][kind]["ops"].as_u64().unwrap();
             let written = ops("write", "write");
@@ -505,7 +517,7 @@ fn mpi_io_that_fails_ends_the_run() {
         let home = Home::new();
         let missing = launcher.plumb(&home, 3, "as ior -a MPIIO -r -b 64k -t 16k -o missing");
         assert_ne!(missing.code, 0);
-        missing.says(&["MPI_File_open"]);
+        missing.expect_stdout(&["MPI_File_open"]);
     }
 }
 
@@ -516,26 +528,26 @@ fn mpi_io_works_alone_with_a_library() {
     let ran = |library: &str, line: &str| {
         let mut command = home.command(line.split_whitespace());
         command.env("PLUMB_MPI", library);
-        Said::of(command)
+        CommandOutput::run(command)
     };
     for launcher in launchers() {
-        let said = ran(launcher.library, "as ior -a MPIIO -c -w -r -R -b 64k -t 16k -o file").ran();
-        said.says(&["apiVersion : (", "clients per node : 1"]);
+        let output = ran(launcher.library, "as ior -a MPIIO -c -w -r -R -b 64k -t 16k -o file").expect_measured();
+        output.expect_stdout(&["apiVersion : (", "clients per node : 1"]);
         let hint = home.file("hints", "IOR_HINT__MPI__cb_buffer_size=65536\n");
         ran(
             launcher.library,
             &format!("as ior -a MPIIO -b 64k -t 16k -o file --mpiio.hintsFileName={}", hint.display()),
         )
-        .ran();
+        .expect_measured();
     }
-    for (library, told) in [("/no/such/libmpi.so", "PLUMB_MPI="), ("off", "unset PLUMB_MPI")] {
+    for (library, reported) in [("/no/such/libmpi.so", "PLUMB_MPI="), ("off", "unset PLUMB_MPI")] {
         ran(library, "as ior -a MPIIO -o f")
             .expect(255)
-            .complains(&["ior: -a MPIIO: MPI-IO needs an MPI library", told]);
+            .expect_stderr(&["ior: -a MPIIO: MPI-IO needs an MPI library", reported]);
     }
     home.file("hints", "IOR_HINT__MPI__cb_nodes\n");
     let wrong = "as ior -a MPIIO -o f --mpiio.hintsFileName=hints";
-    ran("off", wrong).expect(255).complains(&["hints: `IOR_HINT__MPI__cb_nodes` is not a hint"]);
+    ran("off", wrong).expect(255).expect_stderr(&["hints: `IOR_HINT__MPI__cb_nodes` is not a hint"]);
     assert!(!home.work().join("f").exists());
 }
 
@@ -552,9 +564,9 @@ fn what_tasks_in_processes_cannot_do_is_refused() {
             ("as mdtest -c -n 3 -d out", "use --plumb-ranks without mpirun"),
             ("as mdtest -l 3 -n 3 -d out", "start more with mpirun -n"),
         ] {
-            let said = launcher.plumb(&home, 2, line);
-            assert_ne!(said.code, 0, "{line}");
-            said.complains(&[why]);
+            let output = launcher.plumb(&home, 2, line);
+            assert_ne!(output.code, 0, "{line}");
+            output.expect_stderr(&[why]);
         }
         assert!(!home.work().join("f").exists() && !home.work().join("out").exists());
     }

@@ -1,6 +1,6 @@
 //! Which files ranks read if each has its own: those of another rank, unless the workload says otherwise.
 
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use crate::mpi::{launchers, phase};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,13 +39,13 @@ fn ranks_read_what_another_rank_wrote() {
             home.file("kinds.toml", KINDS);
             let script = "exec strace -f -qq -y -e trace=pread64,pwrite64 -o \"trace.$OMPI_COMM_WORLD_RANK$PMI_RANK\" \"$0\" \"$@\"";
             let line = format!("run kinds.toml --json{option}");
-            let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 3, &line));
-            let result = said.json();
+            let output = CommandOutput::run(launcher.command_after(&["sh", "-c", script], &home, 3, &line));
+            let result = output.json();
             let faults: Vec<&Value> =
                 result["phases"].as_array().unwrap().iter().map(|phase| &phase["faults"]).collect();
-            assert!(faults.iter().all(|faults| faults.is_null()), "{said:?}");
+            assert!(faults.iter().all(|faults| faults.is_null()), "{output:?}");
             let of = &phase(&result, "read")["ranks"]["read_files_of"];
-            assert_eq!(of.as_str(), (!reads_own).then_some("the next rank"), "{said:?}");
+            assert_eq!(of.as_str(), (!reads_own).then_some("the next rank"), "{output:?}");
             assert!(phase(&result, "write")["ranks"]["read_files_of"].is_null());
             let notes = phase(&result, "read")["notes"].to_string();
             assert!(!notes.contains("reads-own"), "{notes}");
@@ -81,14 +81,14 @@ fn ranks_that_do_not_see_each_other_s_files_read_their_own() {
         std::fs::create_dir(home.work().join("local")).unwrap();
         let script = "mount -t tmpfs none local && exec \"$0\" \"$@\"";
         let before = ["unshare", "-m", "sh", "-c", script];
-        let said = Said::of(launcher.command_after(&before, &home, 2, "run kinds.toml --at local --json"));
-        let result = said.json();
+        let output = CommandOutput::run(launcher.command_after(&before, &home, 2, "run kinds.toml --at local --json"));
+        let result = output.json();
         let notes = phase(&result, "read")["notes"].to_string();
         for name in ["one", "many", "tree"] {
             let why = format!(
                 "reads-own: a rank reads its own files of `{name}`, because it cannot read those of another rank"
             );
-            assert!(notes.contains(&why), "{notes}\n{said:?}");
+            assert!(notes.contains(&why), "{notes}\n{output:?}");
         }
         assert!(phase(&result, "read")["ranks"]["read_files_of"].is_null());
         assert!(phase(&result, "read")["done"]["read"]["ops"].as_u64().is_some_and(|ops| ops > 0));
@@ -105,15 +105,15 @@ fn hints_of_mpi_io_are_shown() {
         let run = |more: &str| {
             let mut command = launcher.command_after(&[], &home, 2, &format!("{line}{more}"));
             command.env("IOR_HINT__MPI__cb_buffer_size", "65536");
-            Said::of(command).ran()
+            CommandOutput::run(command).expect_measured()
         };
-        let said = run("");
+        let output = run("");
         for heading in ["hints passed to MPI_File_open() {", "hints returned from opened file {"] {
-            assert_eq!(said.out.matches(heading).count(), 2, "{}", said.out);
+            assert_eq!(output.out.matches(heading).count(), 2, "{}", output.out);
         }
-        let given = said.out.split("hints passed to MPI_File_open() {").nth(1).unwrap().split('}').next().unwrap();
+        let given = output.out.split("hints passed to MPI_File_open() {").nth(1).unwrap().split('}').next().unwrap();
         assert_eq!(given.trim(), "cb_buffer_size = 65536");
-        let taken = said.out.split("hints returned from opened file {").nth(1).unwrap().split('}').next().unwrap();
+        let taken = output.out.split("hints returned from opened file {").nth(1).unwrap().split('}').next().unwrap();
         assert!(taken.contains("cb_buffer_size = 65536"), "{taken}");
         let json = run(" -E -O summaryFormat=JSON");
         assert!(json.err.contains("hints returned from opened file"), "{}", json.err);
@@ -129,15 +129,15 @@ fn strided_calls_fill_every_segment() {
         for (ranks, segments, more) in [(2, 1, ""), (3, 3, ""), (3, 4, " -c")] {
             let home = Home::new();
             let line = "as ior -a MPIIO -w -k -G 7 -l o -b 96k -t 32k";
-            let run = |line: &str| Said::of(launcher.command_after(&[], &home, ranks, line));
+            let run = |line: &str| CommandOutput::run(launcher.command_after(&[], &home, ranks, line));
             run(&format!("{line} -o plain")).expect(0);
             let strided = format!("{line} -r -R -s {segments}{more} --mpiio.useFileView --mpiio.useStridedDatatype");
-            let said = run(&format!("{strided} -o strided -O summaryFormat=JSON")).expect(0);
+            let output = run(&format!("{strided} -o strided -O summaryFormat=JSON")).expect(0);
             let file = |name: &str| std::fs::read(home.work().join(name)).unwrap();
             let segment = file("plain");
             assert_eq!(segment.len(), ranks as usize * (96 << 10));
             assert!(file("strided") == segment.repeat(segments), "{ranks} {segments}{more}");
-            let json = said.json();
+            let json = output.json();
             let moved = (segment.len() * segments) as f64 / f64::from(1 << 20);
             for summary in json["summary"].as_array().unwrap() {
                 assert_eq!(summary["xsizeMiB"].as_f64(), Some(moved), "{summary}");
@@ -146,8 +146,8 @@ fn strided_calls_fill_every_segment() {
             let mut wrong = segment;
             wrong.iter_mut().rev().take(100).for_each(|byte| *byte ^= 1);
             std::fs::write(home.work().join("strided"), wrong.repeat(segments)).unwrap();
-            let said = run(&format!("{} -o strided", strided.replace("-w -k", "-k")));
-            assert_eq!(said.code, 1, "{said:?}");
+            let output = run(&format!("{} -o strided", strided.replace("-w -k", "-k")));
+            assert_eq!(output.code, 1, "{output:?}");
         }
     }
 }
@@ -166,10 +166,10 @@ fn a_file_that_one_rank_cannot_open_ends_the_run() {
         let script = "[ \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" != 1 ] || \
                       exec unshare -m sh -c 'mount -t tmpfs none there && exec \"$0\" \"$@\"' \"$0\" \"$@\"; exec \"$0\" \"$@\"";
         let line = "as ior -a MPIIO -r -k -b 64k -t 64k -o there/file";
-        let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 3, line));
-        assert_ne!(said.code, 0, "{said:?}");
+        let output = CommandOutput::run(launcher.command_after(&["sh", "-c", script], &home, 3, line));
+        assert_ne!(output.code, 0, "{output:?}");
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        said.complains(&["MPI_File_open was not called", &format!("a rank on {host} cannot open the file")]);
+        output.expect_stderr(&["MPI_File_open was not called", &format!("a rank on {host} cannot open the file")]);
     }
 }
 
@@ -188,10 +188,10 @@ fn files_stay_until_every_rank_is_let_pass() {
         let kept = std::fs::metadata(home.work().join("there/file")).unwrap();
         let script = "[ \"$OMPI_COMM_WORLD_RANK$PMI_RANK\" != 1 ] || exec unshare -m sh -c \
                       'mount -t tmpfs none there && echo mine >there/file && exec \"$0\" \"$@\"' \"$0\" \"$@\"; exec \"$0\" \"$@\"";
-        let said = Said::of(launcher.command_after(&["sh", "-c", script], &home, 2, line));
-        assert_ne!(said.code, 0, "{said:?}");
+        let output = CommandOutput::run(launcher.command_after(&["sh", "-c", script], &home, 2, line));
+        assert_ne!(output.code, 0, "{output:?}");
         let found = std::fs::metadata(home.work().join("there/file")).unwrap();
-        assert_eq!((found.ino(), found.mtime_nsec()), (kept.ino(), kept.mtime_nsec()), "{said:?}");
-        said.complains(&["rank 1 on ", "there/file"]);
+        assert_eq!((found.ino(), found.mtime_nsec()), (kept.ino(), kept.mtime_nsec()), "{output:?}");
+        output.expect_stderr(&["rank 1 on ", "there/file"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Ranks on several hosts: network namespaces of this machine with host names of their own,
 //! which a launcher reaches through an agent.
 
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use crate::mpi::{Reached, launchers};
 use serde_json::Value;
 use std::fs::Permissions;
@@ -108,12 +108,12 @@ fn io500_runs_on_two_hosts() {
         let (agent, own_address) = (hosts.agent(&home), format!("{NETWORK}.1"));
         let reached = Reached { names: &hosts.names, agent: &agent, own_address: &own_address };
         let command = launcher.command_on(&reached, 2, &home, "as io500 c.ini");
-        let said = Said::of(command).expect(0);
-        let phases: Vec<&str> = said.out.lines().filter(|line| line.contains(" : time ")).collect();
-        assert_eq!(phases.len(), 14, "{}", said.out);
+        let output = CommandOutput::run(command).expect(0);
+        let phases: Vec<&str> = output.out.lines().filter(|line| line.contains(" : time ")).collect();
+        assert_eq!(phases.len(), 14, "{}", output.out);
         for phase in phases {
             // Writing phases are too short, which is the only problem.
-            assert_eq!(phase.ends_with("[INVALID]"), phase.contains("-write "), "{phase}: {}", said.out);
+            assert_eq!(phase.ends_with("[INVALID]"), phase.contains("-write "), "{phase}: {}", output.out);
         }
         let result = std::fs::read_to_string(home.work().join("results/result.txt")).unwrap();
         for line in ["procs           = 4", "total-files     = 965", "nproc           = 4"] {
@@ -128,7 +128,7 @@ fn io500_runs_on_two_hosts() {
             let mut found: Vec<_> = shown["ranks"]["hosts"].as_array().unwrap().iter().map(of_host).collect();
             found.sort();
             assert_eq!(found, hosts.names.iter().map(|name| (name.clone(), 2)).collect::<Vec<_>>(), "{shown}");
-            home.plumb(&format!("show {id}")).expect(0).says(&["4 ranks on 2 hosts"]);
+            home.plumb(&format!("show {id}")).expect(0).expect_stdout(&["4 ranks on 2 hosts"]);
         }
         assert!(!home.work().join("data").exists());
     }

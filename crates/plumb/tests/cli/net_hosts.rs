@@ -1,7 +1,7 @@
 //! Two hosts: network namespaces of this machine connected by a virtual cable. Unlike loopback, they have different
 //! addresses and real link packets, and find each other over both families.
 
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicU32;
@@ -118,8 +118,8 @@ const TESTS: &[&str] = &[
     "-k 40 -l 32K -R",
 ];
 
-fn works(line: &str, said: &Said) {
-    let document = said.json();
+fn works(line: &str, output: &CommandOutput) {
+    let document = output.json();
     let number = |at: &str| document.pointer(at).and_then(Value::as_f64).unwrap_or(0.0);
     assert!(document.get("error").is_none(), "{line}: {}", document["error"]);
     assert!(number("/end/sum_sent/bytes") > 0.0 && number("/end/sum_received/bytes") > 0.0, "{line}");
@@ -143,18 +143,19 @@ fn stock_iperf3_over_a_link() {
         let ours = Serving::new(&hosts, hosts.plumb(1, &home, &format!("as iperf3 -s -p 5301 -B {address}")), 5301);
         let theirs = Serving::new(&hosts, hosts.real(1, &format!("-s -p 5302 -B {address}")), 5302);
         for line in TESTS {
-            works(line, &Said::of(hosts.real(0, &format!("-c {address} -p 5301 {line} -J"))).expect(0));
+            works(line, &CommandOutput::run(hosts.real(0, &format!("-c {address} -p 5301 {line} -J"))).expect(0));
             let mut tries = 0;
-            let said = loop {
-                let said = Said::of(hosts.plumb(0, &home, &format!("as iperf3 -c {address} -p 5302 {line} -J")));
+            let output = loop {
+                let output =
+                    CommandOutput::run(hosts.plumb(0, &home, &format!("as iperf3 -c {address} -p 5302 {line} -J")));
                 tries += 1;
                 // The server takes a moment to listen again after a test.
-                if said.code == 0 || tries == 5 {
-                    break said.expect(0);
+                if output.code == 0 || tries == 5 {
+                    break output.expect(0);
                 }
                 std::thread::sleep(Duration::from_millis(200));
             };
-            works(line, &said);
+            works(line, &output);
         }
         drop((ours, theirs));
     }
@@ -162,29 +163,32 @@ fn stock_iperf3_over_a_link() {
 
 // Protects other hosts: a server listens only on loopback unless told otherwise, and serves only clients with keys.
 #[test]
-fn only_whom_it_is_told_to_serve() {
+fn a_server_serves_only_admitted_clients() {
     if !needs::root_and(&["ip", "ss"]) {
         return;
     }
     let (home, hosts) = (Home::new(), Hosts::new());
     let address = ADDRESSES[0][1];
     let loopback = Serving::new(&hosts, hosts.plumb(1, &home, "net --serve --port 5303"), 5303);
-    Said::of(hosts.plumb(0, &home, &format!("net {address} --port 5303"))).expect(4).complains(&["cannot connect to"]);
+    CommandOutput::run(hosts.plumb(0, &home, &format!("net {address} --port 5303")))
+        .expect(4)
+        .expect_stderr(&["cannot connect to"]);
     drop(loopback);
     home.plumb("net --init keys").expect(0);
     let serve = format!("net --serve --port 5304 --bind {address} --keys keys/server.keys");
     let _server = Serving::new(&hosts, hosts.plumb(1, &home, &serve), 5304);
     let line = format!("net {address} --port 5304 --time 1");
-    let net = Said::of(hosts.plumb(0, &home, &format!("{line} --keys keys/client.keys --json"))).expect(0).json();
+    let net =
+        CommandOutput::run(hosts.plumb(0, &home, &format!("{line} --keys keys/client.keys --json"))).expect(0).json();
     assert_eq!(net["interface"], "eth0");
     assert_eq!(net["interface_mtu"], 1500);
     assert!(net["server_certificate"].is_string(), "{net}");
-    Said::of(hosts.plumb(0, &home, &line)).expect(4).complains(&["serves only clients with its token"]);
+    CommandOutput::run(hosts.plumb(0, &home, &line)).expect(4).expect_stderr(&["serves only clients with its token"]);
 }
 
 // Protects users who expose a server by mistake: every server without authentication prints a warning. Before, only iperf3 did.
 #[test]
-fn open_servers_say_so() {
+fn open_servers_print_a_warning() {
     if !needs::root_and(&["ip"]) {
         return;
     }

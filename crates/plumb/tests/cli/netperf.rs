@@ -1,7 +1,7 @@
 //! `plumb as netperf` and `plumb as netserver`, at either end of the real ones and of themselves, over loopback.
 
 use crate::common::ports::free_port;
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
@@ -56,10 +56,10 @@ impl Drop for Server {
 }
 
 /// Returns the output of the real netperf.
-pub(super) fn real(line: &str) -> Said {
+pub(super) fn real(line: &str) -> CommandOutput {
     let mut command = Command::new("netperf");
     command.args(line.split_whitespace()).env("LC_ALL", "C");
-    Said::of(command)
+    CommandOutput::run(command)
 }
 
 /// The tests, each as short as it can be.
@@ -105,12 +105,12 @@ fn tests_run_with_the_real_one_at_either_end() {
             real(&format!("{} {test}", ours.at())),
             home.plumb(&format!("as netperf {} {test}", ours.at())),
         ];
-        for said in all {
-            let said = said.expect(0);
-            assert_eq!(words(&said.out), words(&wanted), "{}", said.command);
-            let (own, real) = (numbers(&said.out), numbers(&wanted));
-            assert_eq!(own.len(), real.len(), "{}\n{}", said.command, said.out);
-            assert!(own.last().is_some_and(|last| *last > 0.0), "{}\n{}", said.command, said.out);
+        for output in all {
+            let output = output.expect(0);
+            assert_eq!(words(&output.out), words(&wanted), "{}", output.command);
+            let (own, real) = (numbers(&output.out), numbers(&wanted));
+            assert_eq!(own.len(), real.len(), "{}\n{}", output.command, output.out);
+            assert!(own.last().is_some_and(|last| *last > 0.0), "{}\n{}", output.command, output.out);
         }
     }
 }
@@ -129,17 +129,17 @@ fn selectors_are_those_of_the_real_one() {
     };
     let line = "-P 0 -t TCP_RR -l -200 -j -- -r 7,9 -k ALL";
     let wanted = real(&format!("{} {line}", theirs.at())).expect(0).out;
-    for said in [
+    for output in [
         home.plumb(&format!("as netperf {} {line}", theirs.at())),
         real(&format!("{} {line}", ours.at())),
         home.plumb(&format!("as netperf {} {line}", ours.at())),
     ] {
-        let said = said.expect(0);
-        assert_eq!(names(&said.out), names(&wanted), "{}", said.command);
+        let output = output.expect(0);
+        assert_eq!(names(&output.out), names(&wanted), "{}", output.command);
         for pair in
             ["LOCAL_BYTES_SENT=1400", "REMOTE_BYTES_RECVD=1400", "REMOTE_BYTES_SENT=1800", "DIRECTION=Send|Recv"]
         {
-            assert!(said.out.contains(pair), "{pair}: {}", said.out);
+            assert!(output.out.contains(pair), "{pair}: {}", output.out);
         }
     }
 }
@@ -156,25 +156,25 @@ fn both_ends_are_ours() {
             "as netperf -H {at} -p {} -P 0 -l -3000000 -- -k LOCAL_BYTES_SENT,REMOTE_BYTES_RECVD -m 1000",
             server.port
         );
-        let said = home.plumb(&line).expect(0);
-        assert_eq!(said.out, "LOCAL_BYTES_SENT=3000000\nREMOTE_BYTES_RECVD=3000000\n", "{at}");
+        let output = home.plumb(&line).expect(0);
+        assert_eq!(output.out, "LOCAL_BYTES_SENT=3000000\nREMOTE_BYTES_RECVD=3000000\n", "{at}");
     }
     let line = format!(
         "as netperf {} -P 0 -D 0.2 -l 1 -t TCP_RR -c -C -- -k THROUGHPUT,LOCAL_CPU_UTIL,P99_LATENCY",
         server.at()
     );
-    let said = home.plumb(&line).expect(0);
+    let output = home.plumb(&line).expect(0);
     let value = |name: &str| -> f64 {
-        let found = said.out.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-        found.unwrap_or_else(|| panic!("{name}: {}", said.out)).parse().unwrap()
+        let found = output.out.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        found.unwrap_or_else(|| panic!("{name}: {}", output.out)).parse().unwrap()
     };
     assert!(value("NETPERF_INTERIM_RESULT[0]") > 0.0 && value("THROUGHPUT") > 0.0 && value("P99_LATENCY") >= 0.0);
     assert!((0.0..=100.0).contains(&value("LOCAL_CPU_UTIL")));
-    let said = home.plumb(&format!(
+    let output = home.plumb(&format!(
         "as netperf {} -P 0 -l -10 -t TCP_RR -I 99,0.001 -i 3,3 -- -k CONFIDENCE_ITERATION",
         server.at()
     ));
-    assert_eq!(said.expect(0).out, "CONFIDENCE_ITERATION=3\n");
+    assert_eq!(output.expect(0).out, "CONFIDENCE_ITERATION=3\n");
 }
 
 /// Services of an ordinary host, each at its own port: discard, echo and chargen, and the first two for datagrams.
@@ -263,13 +263,13 @@ fn without_netserver_a_service_is_enough() {
     ] {
         let line = line(test, more);
         let wanted = real(&line).expect(0).out.replace('\0', "");
-        let said = home.plumb(&format!("as netperf {line}")).expect(0);
-        assert_eq!(words(&said.out), words(&wanted), "{}", said.command);
-        assert_eq!(numbers(&said.out).len(), numbers(&wanted).len(), "{}\n{}", said.command, said.out);
+        let output = home.plumb(&format!("as netperf {line}")).expect(0);
+        assert_eq!(words(&output.out), words(&wanted), "{}", output.command);
+        assert_eq!(numbers(&output.out).len(), numbers(&wanted).len(), "{}\n{}", output.command, output.out);
         let keys = line.replace(" -- ", " -P 0 -- -k THROUGHPUT ");
-        let said = home.plumb(&format!("as netperf {keys}")).expect(0);
-        let rate: f64 = said.out.trim().strip_prefix("THROUGHPUT=").unwrap().parse().unwrap();
-        assert!(rate > 0.0, "{}\n{}", said.command, said.out);
+        let output = home.plumb(&format!("as netperf {keys}")).expect(0);
+        let rate: f64 = output.out.trim().strip_prefix("THROUGHPUT=").unwrap().parse().unwrap();
+        assert!(rate > 0.0, "{}\n{}", output.command, output.out);
     }
     for test in ["-t TCP_STREAM -l -1000000", "-t TCP_RR -l -100"] {
         let line = line(test, "-m 1000 -k ALL");
@@ -277,8 +277,8 @@ fn without_netserver_a_service_is_enough() {
             let is_far = |line: &&str| line.starts_with("REMOTE_") || line.starts_with("RS");
             text.replace('\0', "").lines().filter(is_far).map(str::to_owned).collect()
         };
-        let said = home.plumb(&format!("as netperf {line}")).expect(0);
-        assert_eq!(far(&said.out), far(&real(&line).expect(0).out), "{}", said.command);
+        let output = home.plumb(&format!("as netperf {line}")).expect(0);
+        assert_eq!(far(&output.out), far(&real(&line).expect(0).out), "{}", output.command);
     }
 }
 
@@ -287,19 +287,19 @@ fn without_netserver_a_service_is_enough() {
 fn connections_to_a_service_are_made_and_closed() {
     let (home, services) = (Home::new(), Services::start());
     let line = format!("as netperf -H 127.0.0.1 -N -P 0 -t TCP_CC -l -50 -- -P ,{}", services.discard);
-    let said = home.plumb(&line).expect(0);
-    assert!(numbers(&said.out)[5] > 0.0, "{}", said.out);
+    let output = home.plumb(&line).expect(0);
+    assert!(numbers(&output.out)[5] > 0.0, "{}", output.out);
 }
 
 // Protects scripts for builds with intervals: the test runs after the lines that Debian's netperf prints.
 #[test]
-fn intervals_are_said_not_to_be_compiled_in() {
+fn intervals_are_reported_as_not_compiled_in() {
     let home = Home::new();
     let server = Server::ours(&home, "-4");
     let line = format!("{} -w 10 -b 4 -t TCP_RR -l -5", server.at());
-    let said = home.plumb(&format!("as netperf {line}")).expect(0);
+    let output = home.plumb(&format!("as netperf {line}")).expect(0);
     let wanted = "Packet rate control is not compiled in.\nPacket burst size is not compiled in. \nMIGRATED TCP";
-    assert!(said.out.starts_with(wanted), "{}", said.out);
+    assert!(output.out.starts_with(wanted), "{}", output.out);
     if needs::tools(&["netperf"]) {
         let real = real(&line).expect(0).out;
         assert!(real.starts_with(wanted), "{real}");
@@ -307,27 +307,31 @@ fn intervals_are_said_not_to_be_compiled_in() {
 }
 
 #[test]
-fn failures_say_why() {
+fn failures_name_the_reason() {
     let home = Home::new();
     let port = free_port();
     home.plumb(&format!("as netperf -H 127.0.0.1 -p {port} -l 1"))
         .expect(255)
-        .complains(&["are you sure there is a netserver listening on 127.0.0.1", "Connection refused"]);
-    home.plumb("as netperf -H no-such-host.invalid").expect(255).complains(&["could not resolve no-such-host.invalid"]);
-    let said = home.plumb("as netperf -t FOO").expect(1);
-    assert!(said.out.starts_with("The test you requested (FOO) is unknown to this netperf.\n"), "{}", said.out);
-    home.plumb("as netperf -y 3").expect(1).complains(&["option -y is not supported yet"]);
-    let said = home.plumb("as netperf -N -t TCP_CC").expect(255);
-    assert_eq!(said.out, "No default port known for the TCP_CC test, please set one yourself\n");
-    home.plumb(&format!("as netperf -H 127.0.0.1 -N -l 1 -- -P ,{port}")).expect(1).complains(&["Connection refused"]);
-    home.plumb("as netserver -D -L 192.0.2.77").expect(255).complains(&["cannot listen"]);
+        .expect_stderr(&["are you sure there is a netserver listening on 127.0.0.1", "Connection refused"]);
+    home.plumb("as netperf -H no-such-host.invalid")
+        .expect(255)
+        .expect_stderr(&["could not resolve no-such-host.invalid"]);
+    let output = home.plumb("as netperf -t FOO").expect(1);
+    assert!(output.out.starts_with("The test you requested (FOO) is unknown to this netperf.\n"), "{}", output.out);
+    home.plumb("as netperf -y 3").expect(1).expect_stderr(&["option -y is not supported yet"]);
+    let output = home.plumb("as netperf -N -t TCP_CC").expect(255);
+    assert_eq!(output.out, "No default port known for the TCP_CC test, please set one yourself\n");
+    home.plumb(&format!("as netperf -H 127.0.0.1 -N -l 1 -- -P ,{port}"))
+        .expect(1)
+        .expect_stderr(&["Connection refused"]);
+    home.plumb("as netserver -D -L 192.0.2.77").expect(255).expect_stderr(&["cannot listen"]);
     let server = Server::ours(&home, "-Z sesame");
     let line = format!("as netperf {} -P 0 -t TCP_RR -l -5", server.at());
-    home.plumb(&line).expect(255).complains(&["closed before the test was over"]);
+    home.plumb(&line).expect(255).expect_stderr(&["closed before the test was over"]);
     home.plumb(&format!("{line} -Z wrong")).expect(255);
     home.plumb(&format!("{line} -Z sesame")).expect(0);
-    let said = home.plumb(&format!("as netperf {} -l -5 -- -m 2M", server.at())).expect(255);
-    said.complains(&["-m must be from 1 to 1048576 bytes"]);
+    let output = home.plumb(&format!("as netperf {} -l -5 -- -m 2M", server.at())).expect(255);
+    output.expect_stderr(&["-m must be from 1 to 1048576 bytes"]);
 }
 
 /// Returns a request for a test, as netperf sends it: 5 s of round trips with datagrams of 1 byte.
@@ -405,12 +409,12 @@ fn the_file_that_is_sent_is_the_users() {
     let ask = |file: &str| {
         home.plumb(&format!("as netperf {} -P 0 -t TCP_SENDFILE -l -50000 -F {file} -- -m 5000", server.at()))
     };
-    let said = ask("sent").expect(0);
-    assert_eq!(numbers(&said.out)[2], 5000.0, "{}", said.out);
+    let output = ask("sent").expect(0);
+    assert_eq!(numbers(&output.out)[2], 5000.0, "{}", output.out);
     home.file("sent", &"7".repeat(4999));
-    ask("sent").expect(255).complains(&["-F sent", "5000 bytes"]);
-    ask("missing").expect(255).complains(&["-F missing", "No such file"]);
-    ask("/dev/zero").expect(255).complains(&["-F /dev/zero", "5000 bytes"]);
+    ask("sent").expect(255).expect_stderr(&["-F sent", "5000 bytes"]);
+    ask("missing").expect(255).expect_stderr(&["-F missing", "No such file"]);
+    ask("/dev/zero").expect(255).expect_stderr(&["-F /dev/zero", "5000 bytes"]);
 }
 
 // Protects files (netserver opens what `fill_file` names and sends it): the request is refused, and so is sendfile.
@@ -462,9 +466,9 @@ fn it_listens_on_loopback_only() {
         .collect();
     assert_eq!(listening, [format!("0100007F{own}")]);
     // It prints this once it listens.
-    let mut said = String::new();
-    BufReader::new(server.child.stderr.take().unwrap()).read_line(&mut said).unwrap();
-    assert!(said.contains("listening on loopback only; use -L 0.0.0.0"), "{said}");
+    let mut output = String::new();
+    BufReader::new(server.child.stderr.take().unwrap()).read_line(&mut output).unwrap();
+    assert!(output.contains("listening on loopback only; use -L 0.0.0.0"), "{output}");
 }
 
 /// A server in the background, which the test ends.

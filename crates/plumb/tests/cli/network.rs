@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 struct Other(Child);
 
 impl Other {
-    fn of(mut child: Child) -> Other {
+    fn from_child(mut child: Child) -> Other {
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         while !line.contains("Server listening") {
@@ -24,7 +24,7 @@ impl Other {
     }
 
     fn serve(home: &Home, options: &str) -> Other {
-        Other::of(home.start(&format!("net --serve {options}")))
+        Other::from_child(home.start(&format!("net --serve {options}")))
     }
 }
 
@@ -71,7 +71,7 @@ fn streams_and_round_trips_are_phases_like_any_others() {
         ("exact", "limit.bytes = \"4MiB\"\nwork.net.stream = { direction = \"receive\" }"),
     ];
     home.file("net.toml", &workload(&format!("127.0.0.1:{port}"), &phases));
-    let result = home.plumb("run net.toml --json").ran().json();
+    let result = home.plumb("run net.toml --json").expect_measured().json();
     crate::commands::fits(&home, "result", &result);
     let value = |phase, name| metric(&result, phase, name)["value"].as_f64().unwrap();
     assert!(value("send", "send.bw") > 0.0 && value("crr", "crr.ops") > 0.0);
@@ -107,13 +107,13 @@ fn an_agent_makes_network_work() {
     let _other = Other::serve(&home, &format!("--port {port}"));
     let _agent = Agent::local(&home, number, "--allow-exec");
     home.file("net.toml", &workload(&format!("127.0.0.1:{port}"), &[("send", "work.net.stream = {}")]));
-    let result = home.plumb(&format!("run net.toml --hosts {} --json", socket(&home, number))).ran().json();
+    let result = home.plumb(&format!("run net.toml --hosts {} --json", socket(&home, number))).expect_measured().json();
     assert!(metric(&result, "send", "send.bw")["value"].as_f64().unwrap() > 0.0);
 }
 
 // Protects latency under load: the same round trips, idle and during a phase without network work.
 #[test]
-fn a_probe_runs_beside_any_workload() {
+fn a_probe_runs_next_to_any_workload() {
     let home = Home::new();
     let port = free_port();
     let _other = Other::serve(&home, &format!("--port {port}"));
@@ -122,7 +122,7 @@ fn a_probe_runs_beside_any_workload() {
          [phase.probe]\nto = \"127.0.0.1:{port}\"\nidle = \"300ms\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"4KiB\"\n"
     );
     home.file("storage.toml", &text);
-    let result = home.plumb("run storage.toml --json").ran().json();
+    let result = home.plumb("run storage.toml --json").expect_measured().json();
     crate::commands::fits(&home, "result", &result);
     let probe = network(&result, "reads");
     assert_eq!(probe["group"], "probe");
@@ -131,17 +131,17 @@ fn a_probe_runs_beside_any_workload() {
     for trips in trips {
         assert!(trips["count"].as_u64() > Some(20) && trips["p50_ns"].is_u64(), "{trips}");
     }
-    home.plumb("show last").expect(0).says(&["probe: 127.0.0.1", "idle", "reads"]);
+    home.plumb("show last").expect(0).expect_stdout(&["probe: 127.0.0.1", "idle", "reads"]);
     // The same from the command line, and for a port without a server.
     home.file(
         "plain.toml",
         &text.replace(&format!("[phase.probe]\nto = \"127.0.0.1:{port}\"\nidle = \"300ms\"\n"), ""),
     );
-    let said = home.plumb(&format!("run plain.toml --probe 127.0.0.1:{port} --translate")).expect(0);
-    said.says(&[&format!("probe.to = \"127.0.0.1:{port}\"")]);
+    let output = home.plumb(&format!("run plain.toml --probe 127.0.0.1:{port} --translate")).expect(0);
+    output.expect_stdout(&[&format!("probe.to = \"127.0.0.1:{port}\"")]);
     home.plumb(&format!("run plain.toml --probe 127.0.0.1:{}", free_port()))
         .expect(4)
-        .complains(&["probe", "plumb net --serve"]);
+        .expect_stderr(&["probe", "plumb net --serve"]);
 }
 
 // Protects comparisons: the result names zero-copy transfers, and whether the kernel copied anyway.
@@ -155,7 +155,7 @@ fn how_bytes_pass_is_in_the_result() {
     let mut phases: Vec<(&str, &str)> = ways.into_iter().zip(lines.iter().map(String::as_str)).collect();
     phases.push(("back", "work.net.stream = { direction = \"receive\", tx = \"splice\", rx = \"io-uring\" }"));
     home.file("net.toml", &workload(&format!("127.0.0.1:{port}"), &phases));
-    let result = home.plumb("run net.toml --json").ran().json();
+    let result = home.plumb("run net.toml --json").expect_measured().json();
     for way in ways {
         let passing = network(&result, way)["passing"].as_str().unwrap();
         assert!(passing.starts_with(&format!("tx {way}, rx truncate")), "{passing}");
@@ -178,7 +178,7 @@ fn sockets_of_this_machine_carry_it_too() {
         ("rr", "work.net.rr = { protocol = \"unix\", request = 1 }"),
     ];
     home.file("net.toml", &workload(&address, &phases));
-    let result = home.plumb("run net.toml --json").ran().json();
+    let result = home.plumb("run net.toml --json").expect_measured().json();
     assert_eq!(network(&result, "send")["protocol"], "unix");
     assert!(metric(&result, "rr", "rr.ops")["value"].as_f64() > Some(0.0));
     let net = home.plumb(&format!("net {address} --time 1 --json")).expect(0).json();
@@ -198,9 +198,9 @@ fn what_cannot_be_is_refused() {
     let home = Home::new();
     let refused = |lines: &str, words: &[&str]| {
         home.file("net.toml", &workload("127.0.0.1:1", &[("x", lines)]));
-        let said = home.plumb("run net.toml");
-        assert_ne!(said.code, 0, "{lines}");
-        said.complains(words);
+        let output = home.plumb("run net.toml");
+        assert_ne!(output.code, 0, "{lines}");
+        output.expect_stderr(words);
     };
     refused("work.net.stream = { tx = \"truncate\" }", &["a sender", "splice"]);
     refused("work.net.stream = { protocol = \"udp\", tx = \"splice\" }", &["datagrams are always copied"]);
@@ -216,7 +216,7 @@ fn what_cannot_be_is_refused() {
         "net.toml",
         &workload("127.0.0.1:1", &[("x", "work.net.rr = {}")]).replace("stop.time = \"500ms\"\n", ""),
     );
-    home.plumb("run net.toml").complains(&["never ends"]);
+    home.plumb("run net.toml").expect_stderr(&["never ends"]);
 }
 
 // Protects users of stock servers: streams work with them, and round trips report their requirement.
@@ -229,20 +229,20 @@ fn streams_go_to_a_stock_iperf3() {
     let port = free_port();
     let mut command = Command::new("iperf3");
     command.args(["-s", "--forceflush", "-p", &port.to_string()]).stdout(Stdio::piped());
-    let _other = Other::of(command.spawn().unwrap());
+    let _other = Other::from_child(command.spawn().unwrap());
     let address = format!("127.0.0.1:{port}");
     home.file("net.toml", &workload(&address, &[("send", "count = 2\nwork.net.stream = {}")]));
-    let result = home.plumb("run net.toml --json").ran().json();
+    let result = home.plumb("run net.toml --json").expect_measured().json();
     assert!(network(&result, "send")["throughput"][0]["bytes_per_second"].as_f64() > Some(0.0));
     home.file("rr.toml", &workload(&address, &[("rr", "work.net.rr = {}")]));
     // A stock server takes a moment to listen again.
-    let mut said = home.plumb("run rr.toml");
+    let mut output = home.plumb("run rr.toml");
     for _ in 0..20 {
-        if said.err.contains("round trips") {
+        if output.err.contains("round trips") {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(200));
-        said = home.plumb("run rr.toml");
+        output = home.plumb("run rr.toml");
     }
-    said.complains(&["round trips", "plumb net --serve"]);
+    output.expect_stderr(&["round trips", "plumb net --serve"]);
 }

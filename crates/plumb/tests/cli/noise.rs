@@ -32,16 +32,16 @@ fn provisionings_have_a_floor_of_their_own() {
 }
 
 #[test]
-fn the_page_says_what_it_means() {
+fn the_page_explains_its_numbers() {
     let home = Home::new();
-    home.plumb("noise sim:ssd --seed 5").expect(0).says(&[
+    home.plumb("noise sim:ssd --seed 5").expect(0).expect_stdout(&[
         "Noise floor (A/A) of sim:ssd",
         "A/A ratio",
         "Stored: comparisons of this workload here claim nothing below these floors",
     ]);
     assert_eq!(home.query("SELECT count(*) FROM noise")[0][0], 1);
     assert_eq!(home.query("SELECT count(*) FROM comparison")[0][0], 0, "an A/A is no comparison of two places");
-    home.plumb("noise sim:ssd --no-store").expect(0).says(&["Not stored"]);
+    home.plumb("noise sim:ssd --no-store").expect(0).expect_stdout(&["Not stored"]);
 }
 
 /// The floor applies to the same workload at the same target, in any order of the sides.
@@ -58,15 +58,15 @@ fn claims_below_the_floor_are_not_made() {
         assert_eq!(contrast["floor"]["place"], a);
         assert_ne!(contrast["verdict"], "equivalent", "5 % cannot be seen here");
     }
-    home.plumb(&format!("compare {a} {b}")).says(&["noise floor "]);
+    home.plumb(&format!("compare {a} {b}")).expect_stdout(&["noise floor "]);
     if !breadth::is_lab() {
         return;
     }
     // Equal sides whose floor exceeds the margin are not called equal.
     home.plumb("noise sim:ssd?cv=9% --seed 1").expect(0);
-    let told = home.plumb("compare sim:ssd?cv=9% sim:ssd?cv=9% --json --seed 2").json();
+    let reported = home.plumb("compare sim:ssd?cv=9% sim:ssd?cv=9% --json --seed 2").json();
     let other = home.plumb("compare sim:nvme sim:nvme --json").expect(0).json();
-    assert!(told["contrasts"][0]["floor"].is_object());
+    assert!(reported["contrasts"][0]["floor"].is_object());
     assert!(other["contrasts"][0]["floor"].is_null(), "another place has no floor");
     let work = home.plumb("compare sim:ssd?cv=9% sim:ssd?cv=9% --for stream-read --json").json();
     assert!(work["contrasts"][0]["floor"].is_null(), "nor has other work");
@@ -79,7 +79,7 @@ fn claims_below_the_floor_are_not_made() {
 #[test]
 fn without_trusted_runs_there_is_no_floor() {
     let home = Home::new();
-    home.plumb("noise sim:ssd?cached=60% --for stream-read").expect(3).says(&[
+    home.plumb("noise sim:ssd?cached=60% --for stream-read").expect(3).expect_stdout(&[
         "Rejected: ",
         "No noise floor for sim:ssd?cached=60%",
         // The numbers are present nonetheless.

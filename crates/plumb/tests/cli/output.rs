@@ -74,7 +74,7 @@ fn output_that_is_lost_is_an_error_where_nothing_else_holds_it() {
         assert_eq!(code(&home, words, Stream::Output, unread()), Some(0), "{words}");
     }
     let mut command = home.command(["run", "random-read", "--at", "sim:ssd"]);
-    let said = command.stdout(full()).stderr(Stdio::piped()).output().unwrap();
-    let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains("warning: standard output: No space left"), "{said}");
+    let output = command.stdout(full()).stderr(Stdio::piped()).output().unwrap();
+    let output = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.contains("warning: standard output: No space left"), "{output}");
 }

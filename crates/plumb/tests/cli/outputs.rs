@@ -2,7 +2,7 @@
 //! every test here failed before all outputs were opened by `guard/src/outputs`.
 
 use crate::common::disks::{Loop, system};
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ impl Prepared {
     }
 
     /// Runs a command of the table with its output at `out`.
-    fn write(&self, line: &str, out: &Path) -> Said {
+    fn write(&self, line: &str, out: &Path) -> CommandOutput {
         let postmark = format!("set number 5\nset transactions 5\nrun {}\nquit\n", out.display());
         self.home.file("postmark.conf", &postmark);
         let trace = recording();
@@ -76,7 +76,7 @@ impl Prepared {
             .replace("NATIVE", NATIVE)
             .replace("RUN", &self.run)
             .replace("TRACE", trace.to_str().unwrap());
-        self.home.with(line.split(' ').map(|word| word.replace("OUT", out.to_str().unwrap())))
+        self.home.plumb_args(line.split(' ').map(|word| word.replace("OUT", out.to_str().unwrap())))
     }
 }
 
@@ -97,9 +97,9 @@ fn no_output_is_written_onto_a_device() {
         }
         let before = std::fs::read(device.device()).unwrap();
         for (line, code) in COMMANDS {
-            let said = prepared.write(line, Path::new(device.device())).expect(*code);
-            let refuses = |text: &str| said.err.contains(text);
-            assert!(refuses("is a block device") || (line.starts_with("trace") && refuses("exists")), "{said:?}");
+            let printed = prepared.write(line, Path::new(device.device())).expect(*code);
+            let refuses = |text: &str| printed.err.contains(text);
+            assert!(refuses("is a block device") || (line.starts_with("trace") && refuses("exists")), "{printed:?}");
             assert!(std::fs::read(device.device()).unwrap() == before, "{line} changed the device");
         }
         if is_mounted {
@@ -117,11 +117,11 @@ fn sinks_and_descriptors_can_be_written() {
         if line.starts_with("as iperf3") || line.starts_with("trace") {
             continue;
         }
-        let said = prepared.write(line, Path::new("/dev/null"));
-        assert!([0, 1, 3].contains(&said.code) && !said.err.contains("/dev/null"), "{said:?}");
+        let output = prepared.write(line, Path::new("/dev/null"));
+        assert!([0, 1, 3].contains(&output.code) && !output.err.contains("/dev/null"), "{output:?}");
     }
-    let said = prepared.write("report RUN --md OUT", Path::new("/dev/stdout")).expect(0);
-    assert!(said.out.contains("# "), "{said:?}");
+    let output = prepared.write("report RUN --md OUT", Path::new("/dev/stdout")).expect(0);
+    assert!(output.out.contains("# "), "{output:?}");
     let plumb = prepared.home.command([""; 0]);
     let script = format!(
         "\"$0\" report {} --md /dev/fd/3 3>kept >/dev/null && \"$0\" report {} --md >(cat >piped)",
@@ -130,7 +130,7 @@ fn sinks_and_descriptors_can_be_written() {
     let mut shell = std::process::Command::new("bash");
     shell.args(["-c", &format!("{script}; wait $!")]).arg(plumb.get_program()).current_dir(prepared.home.work());
     shell.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Said::of(shell).expect(0);
+    CommandOutput::run(shell).expect(0);
     for name in ["kept", "piped"] {
         let text = std::fs::read_to_string(prepared.home.work().join(name)).unwrap();
         assert!(text.contains("# "), "{name}: {text}");
@@ -178,8 +178,8 @@ fn planted_links_lead_nowhere() {
         for target in [victim.clone(), work.join("missing")] {
             let _ = std::fs::remove_file(&planted);
             symlink(&target, &planted).unwrap();
-            let said = prepared.write(line, &work);
-            assert!(said.code != 0 && said.err.contains("is a symbolic link"), "{said:?}");
+            let output = prepared.write(line, &work);
+            assert!(output.code != 0 && output.err.contains("is a symbolic link"), "{output:?}");
             assert!(!work.join("missing").exists(), "{line} made a file through {name}");
         }
         std::fs::remove_file(&planted).unwrap();
@@ -187,8 +187,8 @@ fn planted_links_lead_nowhere() {
         let _ = prepared.write(line, &work);
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious", "{line}");
         std::fs::remove_file(&planted).unwrap();
-        let said = prepared.write(line, &work);
-        assert!([0, 3].contains(&said.code) && planted.is_file(), "{name}: {said:?}");
+        let output = prepared.write(line, &work);
+        assert!([0, 3].contains(&output.code) && planted.is_file(), "{name}: {output:?}");
     }
 }
 
@@ -217,11 +217,11 @@ fn commands_that_read_make_and_fill_no_database() {
     let empty = home.file("empty.db", "");
     for line in READING {
         let words = line.split(' ').map(|word| word.replace('(', " ("));
-        let said = home.with(["--db", "empty.db"].into_iter().map(str::to_owned).chain(words));
-        assert!([0, 2].contains(&said.code), "{said:?}");
+        let output = home.plumb_args(["--db", "empty.db"].into_iter().map(str::to_owned).chain(words));
+        assert!([0, 2].contains(&output.code), "{output:?}");
         assert_eq!(std::fs::metadata(&empty).unwrap().len(), 0, "{line}");
     }
-    home.plumb("--db empty.db list").expect(0).says(&["no runs are stored"]);
+    home.plumb("--db empty.db list").expect(0).expect_stdout(&["no runs are stored"]);
     let names: Vec<_> = std::fs::read_dir(home.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["empty.db"], "no side files");
     home.plumb("list").expect(0);
@@ -230,8 +230,8 @@ fn commands_that_read_make_and_fill_no_database() {
         "the user's data directory was made by a command that only reads"
     );
     // A command that measures initialises the empty file.
-    Said::of(home.command(format!("--db empty.db {}", NATIVE).split(' '))).ran();
-    home.plumb("--db empty.db list").expect(0).says(&["random-read"]);
+    CommandOutput::run(home.command(format!("--db empty.db {}", NATIVE).split(' '))).expect_measured();
+    home.plumb("--db empty.db list").expect(0).expect_stdout(&["random-read"]);
 }
 
 /// A measurement in virtual time.
@@ -261,7 +261,7 @@ fn foreign_databases_are_refused() {
     let content = |path: &Path| std::fs::read(path).unwrap();
     let (before, log) = (content(&copy), content(&home.work().join("copy.sqlite-wal")));
     for line in ["list", "export", NATIVE] {
-        home.plumb(&format!("--db copy.sqlite {line}")).expect(5).complains(&["another program's database"]);
+        home.plumb(&format!("--db copy.sqlite {line}")).expect(5).expect_stderr(&["another program's database"]);
         assert!(content(&copy) == before && content(&home.work().join("copy.sqlite-wal")) == log, "{line}");
         let notes = content(&text);
         assert_ne!(home.plumb(&format!("--db notes.txt {line}")).code, 0);
@@ -277,21 +277,21 @@ fn databases_follow_only_links_of_the_user() {
     for suffix in ["-wal", "-shm", "-journal"] {
         let side = home.work().join(format!("plumb.db{suffix}"));
         symlink(&victim, &side).unwrap();
-        home.plumb(&format!("--db plumb.db {NATIVE}")).expect(5).complains(&["is a symbolic link"]);
+        home.plumb(&format!("--db plumb.db {NATIVE}")).expect(5).expect_stderr(&["is a symbolic link"]);
         std::fs::remove_file(&side).unwrap();
     }
     // The user's data directory is a link, and so is a database named with --db.
     let data = home.work().join("../data");
     std::fs::create_dir(home.work().join("big")).unwrap();
     symlink(home.work().join("big"), data.join("plumb")).unwrap();
-    Said::of(home.command(NATIVE.split(' '))).ran();
+    CommandOutput::run(home.command(NATIVE.split(' '))).expect_measured();
     assert!(home.work().join("big/plumb.db").is_file());
     symlink("big/plumb.db", home.work().join("mine.db")).unwrap();
-    home.plumb("--db mine.db list").expect(0).says(&["random-read"]);
+    home.plumb("--db mine.db list").expect(0).expect_stdout(&["random-read"]);
     // Links at the default database name are not followed.
     std::fs::rename(home.work().join("big/plumb.db"), home.work().join("moved.db")).unwrap();
     symlink(home.work().join("moved.db"), home.work().join("big/plumb.db")).unwrap();
-    home.plumb("list").expect(5).complains(&["is a symbolic link"]);
+    home.plumb("list").expect(5).expect_stderr(&["is a symbolic link"]);
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
 }
 
@@ -304,7 +304,7 @@ fn state_is_private_whatever_the_umask() {
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", &script]).arg(plumb.get_program()).current_dir(home.work());
     shell.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Said::of(shell).expect(0);
+    CommandOutput::run(shell).expect(0);
     let data = home.work().join("../data/plumb");
     let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
     let check = || {

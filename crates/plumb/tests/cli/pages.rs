@@ -154,7 +154,8 @@ fn the_live_line_is_drawn_and_cleared() {
         "{drawn:?}"
     );
     assert!(drawn.ends_with("\x1b[2K") || drawn.trim_end_matches(['\r', '\n']).ends_with("\x1b[2K"), "{drawn:?}");
-    let quiet = Home::new().plumb("run random-read --set size=4MiB --set time=1500ms --set cache=as-is").ran();
+    let quiet =
+        Home::new().plumb("run random-read --set size=4MiB --set time=1500ms --set cache=as-is").expect_measured();
     // Only the run's requirements, and its rejection: other programs may use this disk.
     let is_said =
         |line: &str| line.contains("new directory") || line.starts_with("fail ") || line.contains("withdrawn");
@@ -198,6 +199,6 @@ fn crystal_like_is_a_matrix() {
             "{row}"
         );
         assert!(brief.out.contains("all: burst") && !brief.out.contains("-read: depth"), "{}", brief.out);
-        home.plumb("show last -v").expect(0).says(&["read MB/s", "SEQ1M-Q8T1-read: depth 8"]);
+        home.plumb("show last -v").expect(0).expect_stdout(&["read MB/s", "SEQ1M-Q8T1-read: depth 8"]);
     }
 }

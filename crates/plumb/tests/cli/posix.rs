@@ -1,6 +1,6 @@
 //! `plumb posix` and `plumb as pjdfstest`, on the file system of the temporary directory.
 
-use crate::common::{Home, Said, needs, schema, wait_until};
+use crate::common::{CommandOutput, Home, needs, schema, wait_until};
 use plumb_document::json;
 use serde_json::Value;
 use std::process::Command;
@@ -11,10 +11,10 @@ const PLAIN: &str = "make.regular,make.dir,rename.replaces,unlink.removes,mkdir.
 #[test]
 fn a_file_system_that_conforms_passes_and_leaves_nothing() {
     let home = Home::new();
-    let said = home.plumb(&format!("posix . --only {PLAIN}")).expect(0);
-    let first = said.out.lines().next().unwrap();
-    assert!(first.ends_with(" conforms to POSIX and Linux's manual."), "{}", said.out);
-    assert!(said.out.contains("5 pass; ") && said.out.contains(" checks in "), "{}", said.out);
+    let output = home.plumb(&format!("posix . --only {PLAIN}")).expect(0);
+    let first = output.out.lines().next().unwrap();
+    assert!(first.ends_with(" conforms to POSIX and Linux's manual."), "{}", output.out);
+    assert!(output.out.contains("5 pass; ") && output.out.contains(" checks in "), "{}", output.out);
     assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 0);
     assert_eq!(std::fs::read_dir(home.registry()).unwrap().count(), 0);
 }
@@ -24,9 +24,13 @@ fn a_file_system_that_conforms_passes_and_leaves_nothing() {
 #[test]
 fn a_broken_rule_fails_at_its_level_unless_it_is_known() {
     let home = Home::new();
-    let said = home.plumb("posix . --only unlink.directory-eperm --no-known").expect(1);
-    assert!(said.out.contains("fail SHALL unlink.directory-eperm: unlink: expected EPERM, got EISDIR"), "{}", said.out);
-    assert!(said.out.contains("plumb posix explain unlink.directory-eperm"), "{}", said.out);
+    let output = home.plumb("posix . --only unlink.directory-eperm --no-known").expect(1);
+    assert!(
+        output.out.contains("fail SHALL unlink.directory-eperm: unlink: expected EPERM, got EISDIR"),
+        "{}",
+        output.out
+    );
+    assert!(output.out.contains("plumb posix explain unlink.directory-eperm"), "{}", output.out);
     let known = home.plumb("posix . --only unlink.directory-eperm").expect(0);
     assert!(known.out.contains("except for expected failures") && known.out.contains("man7.org"), "{}", known.out);
     let common = "posix . --only chown.nothing-ctime --no-known --level";
@@ -38,10 +42,10 @@ fn a_broken_rule_fails_at_its_level_unless_it_is_known() {
 fn reports_fit_their_schema_and_serve_as_baselines() {
     let home = Home::new();
     let line = format!("posix . --only {PLAIN},unlink.directory-eperm --no-known --output report.json --json");
-    let said = home.plumb(&line).expect(1);
+    let output = home.plumb(&line).expect(1);
     let schema_text: Value = json::from_str(&home.plumb("schema posix").expect(0).out).unwrap();
-    assert_eq!(schema::problems(&schema_text, &said.json()), [""; 0]);
-    let cases = said.json()["cases"].as_array().unwrap().clone();
+    assert_eq!(schema::problems(&schema_text, &output.json()), [""; 0]);
+    let cases = output.json()["cases"].as_array().unwrap().clone();
     assert_eq!(cases.len(), 6);
     let failed = cases.iter().find(|case| case["outcome"] == "fail").unwrap();
     assert_eq!((&failed["id"], &failed["got"]), (&"unlink.directory-eperm".into(), &"EISDIR".into()));
@@ -72,16 +76,16 @@ fn expected_failures_are_data_and_unexpected_passes_are_reported() {
     home.plumb("posix . --only unlink.directory-eperm --no-known --write-expected mine.toml").expect(1);
     home.plumb("posix . --only unlink.directory-eperm --no-known --expected mine.toml").expect(0);
     home.file("wrong.toml", "[[expected]]\nid = \"make.regular\"\nreason = \"ours cannot\"\n");
-    let said = home.plumb("posix . --only make.regular --expected wrong.toml").expect(0);
-    assert!(said.out.contains("unexpected pass make.regular"), "{}", said.out);
+    let output = home.plumb("posix . --only make.regular --expected wrong.toml").expect(0);
+    assert!(output.out.contains("unexpected pass make.regular"), "{}", output.out);
     home.file("old.toml", "[[expected]]\nid = \"make.regular\"\nkernel_max = \"2.6\"\nreason = \"long ago\"\n");
-    let said = home.plumb("posix . --only make.regular --expected old.toml").expect(0);
-    assert!(!said.out.contains("unexpected"), "{}", said.out);
+    let output = home.plumb("posix . --only make.regular --expected old.toml").expect(0);
+    assert!(!output.out.contains("unexpected"), "{}", output.out);
     home.file("bad.toml", "[[expected]]\nid = \"nonsense\"\nreason = \"x\"\n");
-    let said = home.plumb("posix . --expected bad.toml").expect(2);
-    assert!(said.err.contains("`nonsense` is not the id of a case"), "{}", said.err);
-    let said = home.plumb("posix . --only nonsense").expect(2);
-    assert!(said.err.contains("no case matches nonsense"), "{}", said.err);
+    let output = home.plumb("posix . --expected bad.toml").expect(2);
+    assert!(output.err.contains("`nonsense` is not the id of a case"), "{}", output.err);
+    let output = home.plumb("posix . --only nonsense").expect(2);
+    assert!(output.err.contains("no case matches nonsense"), "{}", output.err);
     home.plumb("posix no-such-directory").expect(2);
 }
 
@@ -89,10 +93,10 @@ fn expected_failures_are_data_and_unexpected_passes_are_reported() {
 fn pipelines_get_their_forms() {
     let home = Home::new();
     let line = "posix . --only make.regular,unlink.directory-eperm --no-known --tap --junit j.xml --md r.md --github";
-    let said = home.plumb(line).expect(1);
-    assert!(said.out.starts_with("TAP version 14\n1..2\n"), "{}", said.out);
-    assert!(said.out.contains("ok 1 - make.regular\nnot ok 2 - unlink.directory-eperm\n"), "{}", said.out);
-    assert!(said.err.contains("::error title=plumb posix%3A fail unlink.directory-eperm::"), "{}", said.err);
+    let output = home.plumb(line).expect(1);
+    assert!(output.out.starts_with("TAP version 14\n1..2\n"), "{}", output.out);
+    assert!(output.out.contains("ok 1 - make.regular\nnot ok 2 - unlink.directory-eperm\n"), "{}", output.out);
+    assert!(output.err.contains("::error title=plumb posix%3A fail unlink.directory-eperm::"), "{}", output.err);
     let read = |name: &str| std::fs::read_to_string(home.work().join(name)).unwrap();
     assert!(read("j.xml").contains("tests=\"2\" skipped=\"0\" errors=\"0\" failures=\"1\""));
     assert!(read("r.md").contains("### ❌ plumb posix"));
@@ -107,8 +111,8 @@ fn a_case_is_explained_with_its_calls() {
     assert!(page.starts_with("rmdir.dots (SHALL)\n"), "{page}");
     assert!(page.contains("POSIX.1-2017, rmdir()") && page.contains("It passes on this "), "{page}");
     assert!(page.contains("CALL(syscall(SYS_unlinkat, AT_FDCWD, \"d/e/.\", AT_REMOVEDIR), \"EINVAL\");"), "{page}");
-    let said = home.plumb("posix explain rmdir.dot").expect(2);
-    assert!(said.err.contains("did you mean `rmdir.dots`?"), "{}", said.err);
+    let output = home.plumb("posix explain rmdir.dot").expect(2);
+    assert!(output.err.contains("did you mean `rmdir.dots`?"), "{}", output.err);
 }
 
 // Protects: the C program of a case gives the case's result, and compiles with a bare compiler.
@@ -145,25 +149,25 @@ fn the_program_of_an_explanation_compiles_and_agrees() {
 
 /// Protects: help and documents state the actual number of cases.
 #[test]
-fn the_number_of_cases_is_said_as_it_is() {
+fn the_printed_number_of_cases_is_right() {
     let home = Home::new();
     let count = home.plumb("posix explain").expect(0).out.lines().count();
-    let said = format!("{},{:03} cases", count / 1000, count % 1000);
-    assert!(crate::common::flat(&home.plumb("--help").expect(0).out).contains(&said), "{said}");
+    let output = format!("{},{:03} cases", count / 1000, count % 1000);
+    assert!(crate::common::flat(&home.plumb("--help").expect(0).out).contains(&output), "{output}");
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
     for page in ["docs/posix.md", "CHANGELOG.md"] {
-        assert!(std::fs::read_to_string(root.join(page)).unwrap().contains(&said), "{page}: {said}");
+        assert!(std::fs::read_to_string(root.join(page)).unwrap().contains(&output), "{page}: {output}");
     }
 }
 
 #[test]
 fn pjdfstest_has_its_files_for_prove() {
     let home = Home::new();
-    let said = home.plumb("as pjdfstest --install tests").expect(0);
-    assert!(said.out.starts_with("wrote 238 files"), "{}", said.out);
+    let printed = home.plumb("as pjdfstest --install tests").expect(0);
+    assert!(printed.out.starts_with("wrote 238 files"), "{}", printed.out);
     assert!(home.work().join("tests/chmod/00.t").is_file());
-    let said = home.plumb("as pjdfstest rmdir/12").expect(0);
-    assert_eq!(said.out, "1..1\nok 1 - rmdir.dots\n");
+    let printed = home.plumb("as pjdfstest rmdir/12").expect(0);
+    assert_eq!(printed.out, "1..1\nok 1 - rmdir.dots\n");
     let refused = home.plumb("as pjdfstest granular/00.t").expect(0);
     assert!(refused.out.starts_with("1..0 # SKIP lists of NFSv4"), "{}", refused.out);
     home.plumb("as pjdfstest chmod/99").expect(2);
@@ -238,8 +242,8 @@ fn a_file_system_that_keeps_what_is_removed_does_not_keep_the_run() {
     let mut command = Command::new("timeout");
     command.arg("--kill-after=5").arg("120").arg(plumb.get_program()).args(plumb.get_args());
     command.envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let said = Said::of(command);
+    let output = CommandOutput::run(command);
     done(Command::new("umount").arg(at("mounted")));
     // Every tested rule holds, but a directory that cannot be removed still fails the run.
-    said.expect(1).complains(&["the file system reported its removal and kept it"]);
+    output.expect(1).expect_stderr(&["the file system reported its removal and kept it"]);
 }

@@ -1,7 +1,7 @@
 //! `plumb as postmark` end to end.
 
 use crate::common::traced::same;
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use regex::Regex;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,13 +9,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Runs a session with these lines typed.
-fn session(home: &Home, arguments: &str, lines: &str) -> Said {
+fn session(home: &Home, arguments: &str, lines: &str) -> CommandOutput {
     let mut command = home.command(arguments.split_whitespace());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    Said {
+    CommandOutput {
         command: format!("{arguments}: {lines}"),
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -61,7 +61,7 @@ pm>";
 #[test]
 fn the_default_run_counts_what_the_tool_counts() {
     let home = Home::new();
-    let meant = session(&home, "as postmark", "run\nquit\n").expect(0).complains(&["times are exact"]);
+    let meant = session(&home, "as postmark", "run\nquit\n").expect(0).expect_stderr(&["times are exact"]);
     assert_eq!(timeless(&meant.out), DEFAULT);
     assert!(Regex::new(r"\t\d+\.\d{3} seconds total\n").unwrap().is_match(&meant.out), "{}", meant.out);
     assert_eq!(entries(&home.work()), 0);
@@ -78,17 +78,17 @@ fn commands_come_from_files_too() {
     let home = Home::new();
     home.file(".pmrc", "set number 50\nset transactions 100\n");
     home.file("more", "set seed 7\nquit\nset seed 8\n");
-    let said = session(&home, "as postmark", "load more\nshow\nload none\n!echo shell\nexit\nshow\n").expect(0);
-    let said = said.complains(&["Error: cannot read configuration file 'none'\n"]);
+    let output = session(&home, "as postmark", "load more\nshow\nload none\n!echo shell\nexit\nshow\n").expect(0);
+    let output = output.expect_stderr(&["Error: cannot read configuration file 'none'\n"]);
     for expected in
         ["Reading configuration from file '.pmrc'\npm>", "number of files is 50\n", "seed is 7\n", "shell\n"]
     {
-        assert!(said.out.contains(expected), "{expected}: {}", said.out);
+        assert!(output.out.contains(expected), "{expected}: {}", output.out);
     }
-    assert!(said.out.ends_with("pm>"), "{}", said.out);
+    assert!(output.out.ends_with("pm>"), "{}", output.out);
     home.file("c.pm", "set transactions 2000\nrun out\nset report terse\nrun out\nshow out\nquit\n");
-    let said = home.plumb("as postmark c.pm").expect(0);
-    assert!(!said.out.contains("pm>") && !said.out.contains("seconds"), "{}", said.out);
+    let output = home.plumb("as postmark c.pm").expect(0);
+    assert!(!output.out.contains("pm>") && !output.out.contains("seconds"), "{}", output.out);
     let out = std::fs::read_to_string(home.work().join("out")).unwrap();
     assert!(out.starts_with("Time:\n\t") && out.contains("\t1556 created"), "{out}");
     let terse = out.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit())).unwrap();
@@ -104,9 +104,13 @@ fn several_places_and_threads() {
         std::fs::create_dir(home.work().join(name)).unwrap();
     }
     let lines = "set location +A 2\nset location +B\nset subdirectories 10\nset number 100\nset threads 3\nshow\nrun\n";
-    let said = session(&home, "as postmark", lines).expect(0);
-    assert!(said.out.contains("Threads: 3,") && said.out.contains("\t\tCreation alone: 300 files"), "{}", said.out);
-    assert!(said.out.contains("Deleting subdirectories...Done\nTime:\n"), "{}", said.out);
+    let output = session(&home, "as postmark", lines).expect(0);
+    assert!(
+        output.out.contains("Threads: 3,") && output.out.contains("\t\tCreation alone: 300 files"),
+        "{}",
+        output.out
+    );
+    assert!(output.out.contains("Deleting subdirectories...Done\nTime:\n"), "{}", output.out);
     assert_eq!([entries(&home.work().join("A")), entries(&home.work().join("B"))], [0, 0]);
 }
 
@@ -115,20 +119,20 @@ fn several_places_and_threads() {
 fn fewer_than_ten_transactions() {
     let home = Home::new();
     let lines = "set transactions 5\nrun\nquit\n";
-    let said = session(&home, "as postmark", lines).expect(0);
-    assert!(said.out.contains("Performing transactions.....Done\n"), "{}", said.out);
-    let said = session(&home, "as postmark --compat=strict", lines).expect(136).complains(&["crashes here"]);
-    assert!(said.out.ends_with("Performing transactions"), "{}", said.out);
+    let output = session(&home, "as postmark", lines).expect(0);
+    assert!(output.out.contains("Performing transactions.....Done\n"), "{}", output.out);
+    let output = session(&home, "as postmark --compat=strict", lines).expect(136).expect_stderr(&["crashes here"]);
+    assert!(output.out.ends_with("Performing transactions"), "{}", output.out);
 }
 
 #[test]
 fn all_files_gone_before_the_end() {
     let home = Home::new();
     let lines = "set number 5\nset bias create 0\nset transactions 100\nrun\nquit\n";
-    let said = session(&home, "as postmark", lines).expect(0);
+    let output = session(&home, "as postmark", lines).expect(0);
     let expected = "Performing transactions.out of files!\nFor this workload, either increase the number of files or\n\
                     decrease the number of transactions.\nDeleting files...Done\npm>";
-    assert!(said.out.ends_with(expected), "{}", said.out);
+    assert!(output.out.ends_with(expected), "{}", output.out);
 }
 
 /// PostMark would overwrite it.
@@ -136,12 +140,12 @@ fn all_files_gone_before_the_end() {
 fn what_is_there_is_kept() {
     let home = Home::new();
     let mine = home.file("700", "do not lose");
-    let said = session(&home, "as postmark", "run\nset subdirectories 2\n").expect(5).complains(&["700 exists"]);
-    assert!(!said.out.contains("Creating files"), "{}", said.out);
+    let output = session(&home, "as postmark", "run\nset subdirectories 2\n").expect(5).expect_stderr(&["700 exists"]);
+    assert!(!output.out.contains("Creating files"), "{}", output.out);
     assert_eq!(std::fs::read_to_string(&mine).unwrap(), "do not lose");
     assert_eq!(entries(&home.work()), 1);
     std::fs::create_dir(home.work().join("s1")).unwrap();
-    session(&home, "as postmark", "set subdirectories 2\nrun\n").expect(1).complains(&["'s1' exists"]);
+    session(&home, "as postmark", "set subdirectories 2\nrun\n").expect(1).expect_stderr(&["'s1' exists"]);
     assert_eq!(entries(&home.work()), 2);
 }
 
@@ -155,8 +159,8 @@ fn a_write_that_fails_ends_the_run() {
     limited.args(["-c", "trap '' XFSZ; ulimit -f 100; exec \"$0\" --no-store \"$@\""]);
     limited.arg(plain.get_program()).args(plain.get_args()).current_dir(home.work()).stdin(Stdio::null());
     limited.env("XDG_DATA_HOME", home.work());
-    let said = Said::of(limited).expect(1).complains(&["Error: write of '1': File too large"]);
-    assert!(!said.out.contains("seconds total"), "{}", said.out);
+    let output = CommandOutput::run(limited).expect(1).expect_stderr(&["Error: write of '1': File too large"]);
+    assert!(!output.out.contains("seconds total"), "{}", output.out);
     assert!(!home.work().join("1").exists());
 }
 

@@ -3,7 +3,7 @@
 use crate::agents::Agent;
 use crate::agents_lost::address;
 use crate::common::needs::{self, PYTHON};
-use crate::common::{Home, Said, wait_until};
+use crate::common::{CommandOutput, Home, wait_until};
 use crate::mpi_hosts::Hosts;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -68,7 +68,7 @@ fn measures(agent: &[String], run: &[String], expected: usize) {
     assert_eq!(run[place + 1].split(',').count(), expected);
     run[place + 1] = (0..expected).map(address).collect::<Vec<_>>().join(",");
     run.extend(["--set", "time=200ms", "--set", "size=1MiB", "--json"].map(str::to_owned));
-    let result = home.with(&run).ran().json();
+    let result = home.plumb_args(&run).expect_measured().json();
     assert_eq!(result["ranks"]["count"], expected, "{}", result["ranks"]);
     wait_until("no process is left", || agents.iter().all(|agent| agent.sessions().is_empty()));
 }
@@ -110,8 +110,8 @@ fn unknown_to_kubernetes(document: &Value) -> Vec<String> {
 
 /// Returns the second number of kubectl's release.
 fn kubectl_minor() -> u32 {
-    let said = given("kubectl", &["version", "--client", "-o", "json"], "");
-    let version: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let output = given("kubectl", &["version", "--client", "-o", "json"], "");
+    let version: Value = serde_json::from_slice(&output.stdout).unwrap();
     let minor = version["clientVersion"]["minor"].as_str().unwrap();
     minor.trim_end_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap()
 }
@@ -171,7 +171,7 @@ fn the_kubernetes_recipe_is_read_and_measures() {
     for (secret, name) in secrets.into_iter().zip(["plumb-agent", "plumb-client"]) {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{secret} --dry-run=client -o json")]).current_dir(home.work());
-        let made = Said::of(command).expect(0).json();
+        let made = CommandOutput::run(command).expect(0).json();
         assert_eq!((&made["kind"], &made["metadata"]["name"]), (&json!("Secret"), &json!(name)));
     }
 }
@@ -188,7 +188,7 @@ fn the_compose_recipe_is_read_and_measures() {
         home.file("compose.yaml", text);
         let mut command = Command::new("docker-compose");
         command.args(["-f", "compose.yaml", "config"]).env_remove("IMAGE").current_dir(home.work());
-        Said::of(command)
+        CommandOutput::run(command)
     };
     let read = &documents(&config(&text).expect(0).out)[0];
     let services = read["services"].as_object().unwrap();
@@ -220,7 +220,7 @@ fn the_inventory_is_read_and_measures() {
     let [hosts, run] = lines.as_slice() else { panic!("{lines:?}") };
     let mut command = Command::new("sh");
     command.args(["-c", hosts]).env("HOME", home.work()).current_dir(home.work());
-    Said::of(command).expect(0);
+    CommandOutput::run(command).expect(0);
     let named = std::fs::read_to_string(home.work().join("hosts")).unwrap();
     assert_eq!(named, "ssh:bench@node1\nssh:bench@node2.example.org\nssh:root@node3\n");
     std::fs::create_dir(home.work().join("data")).unwrap();
@@ -231,7 +231,7 @@ fn the_inventory_is_read_and_measures() {
     let words = format!("{run} --set time=200ms --set size=1MiB --json");
     let mut command = home.command(words.split_whitespace());
     command.env("PLUMB_SSH", &ssh);
-    let result = Said::of(command).ran().json();
+    let result = CommandOutput::run(command).expect_measured().json();
     let found: Vec<&str> =
         result["ranks"]["hosts"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect();
     assert_eq!(found, named.lines().collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! The write guard through `plumb run`: exit code 5, and the exact setting that would allow the write. Devices, which
 //! need root, are covered by the storage tests.
 
-use crate::common::{Home, Said, assert_no_test_data, needs};
+use crate::common::{CommandOutput, Home, assert_no_test_data, needs};
 use std::fs::File;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ pub(crate) fn workload(path: &Path) -> String {
 
 /// Returns the setting that a refusal prints, `PLUMB_ALLOW=…`, split like a shell.
 #[track_caller]
-pub(crate) fn printed_setting(said: &Said) -> String {
-    let after = said.err.split("PLUMB_ALLOW=").nth(1).unwrap_or_else(|| panic!("no setting in: {}", said.err));
+pub(crate) fn printed_setting(printed: &CommandOutput) -> String {
+    let after = printed.err.split("PLUMB_ALLOW=").nth(1).unwrap_or_else(|| panic!("no setting in: {}", printed.err));
     let script = format!("PLUMB_ALLOW={} ; printf %s \"$PLUMB_ALLOW\"", after.split([' ', ')', '\n']).next().unwrap());
     let output = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
@@ -29,7 +29,7 @@ fn an_existing_file_is_refused_until_it_is_named() {
     let home = Home::new();
     let precious = home.file("precious", "x");
     home.file("over.toml", &workload(&precious));
-    let refused = home.plumb("run over.toml").expect(5).complains(&["precious exists, and Plumb did not make it"]);
+    let refused = home.plumb("run over.toml").expect(5).expect_stderr(&["precious exists, and Plumb did not make it"]);
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "x");
     assert_no_test_data(&home.work());
     // Naming something else does not help.
@@ -40,9 +40,9 @@ fn an_existing_file_is_refused_until_it_is_named() {
     assert_eq!(Path::new(&setting), precious);
     let mut allowed = home.command(["run", "over.toml"]);
     allowed.env("PLUMB_ALLOW", &setting);
-    Said::of(allowed).ran();
+    CommandOutput::run(allowed).expect_measured();
     assert_eq!(std::fs::metadata(&precious).unwrap().len(), 1 << 20);
-    home.with(["run", "over.toml", "--plumb-allow", &setting]).ran();
+    home.plumb_args(["run", "over.toml", "--plumb-allow", &setting]).expect_measured();
 }
 
 /// Plumb may overwrite a file that it made, which is test data, but not a copy of it.
@@ -51,14 +51,14 @@ fn a_file_that_plumb_made_may_be_written_again() {
     let home = Home::new();
     let path = home.work().join("made");
     home.file("over.toml", &workload(&path));
-    home.plumb("run over.toml").ran();
+    home.plumb("run over.toml").expect_measured();
     let has_marks =
         std::process::Command::new("cp").arg("--preserve=all").args([&path, &home.work().join("copy")]).status();
     let again = home.plumb("run over.toml");
     if again.code == 5 {
         return eprintln!("SKIPPED: this file system has no extended attributes of users");
     }
-    again.ran();
+    again.expect_measured();
     if has_marks.is_ok_and(|status| status.success()) {
         home.file("over.toml", &workload(&home.work().join("copy")));
         home.plumb("run over.toml").expect(5);
@@ -72,9 +72,9 @@ fn links_and_directories_are_refused() {
     let link = home.work().join("link");
     std::os::unix::fs::symlink(&precious, &link).unwrap();
     home.file("over.toml", &workload(&link));
-    home.plumb("run over.toml").expect(5).complains(&["is a symbolic link"]);
+    home.plumb("run over.toml").expect(5).expect_stderr(&["is a symbolic link"]);
     home.file("over.toml", &workload(&home.work()));
-    home.plumb("run over.toml").expect(5).complains(&["a directory"]);
+    home.plumb("run over.toml").expect(5).expect_stderr(&["a directory"]);
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "x");
 }
 
@@ -84,8 +84,8 @@ fn a_relative_path_does_not_leave_the_test_directory() {
     let home = Home::new();
     home.file("precious", "x");
     home.file("over.toml", &workload(Path::new("../precious")));
-    let said = home.plumb("run over.toml");
-    assert!([2, 5].contains(&said.code), "{said:?}");
+    let output = home.plumb("run over.toml");
+    assert!([2, 5].contains(&output.code), "{output:?}");
     assert_eq!(std::fs::read_to_string(home.work().join("precious")).unwrap(), "x");
     assert_no_test_data(&home.work());
 }
@@ -96,7 +96,7 @@ fn reading_an_existing_file_is_allowed() {
     let home = Home::new();
     let path = home.file("mine", &"x".repeat(1 << 20));
     home.file("read.toml", &workload(&path).replace("work.blocks.mix.write = 100", "").replace("size = \"1MiB\"", ""));
-    home.plumb("run read.toml").ran();
+    home.plumb("run read.toml").expect_measured();
     assert_eq!(std::fs::read_to_string(path).unwrap(), "x".repeat(1 << 20));
 }
 
@@ -135,8 +135,8 @@ fn what_scripts_make_is_written_to_until_its_owner_fills_it() {
             let _ = std::fs::remove_file(&path);
             make(&File::create_new(&path).unwrap());
             for _ in 0..2 {
-                let said = home.plumb(writer);
-                assert!([0, 3].contains(&said.code), "{what}: {said:?}");
+                let output = home.plumb(writer);
+                assert!([0, 3].contains(&output.code), "{what}: {output:?}");
             }
             assert!(path.exists(), "{what}: {writer}");
         }
@@ -144,8 +144,8 @@ fn what_scripts_make_is_written_to_until_its_owner_fills_it() {
         file.write_all_at(b"precious", 100).unwrap();
         drop(file);
         let before = std::fs::read(&path).unwrap();
-        let said = home.plumb(writer);
-        assert!(![0, 3].contains(&said.code) && said.err.contains("PLUMB_ALLOW="), "{said:?}");
+        let output = home.plumb(writer);
+        assert!(![0, 3].contains(&output.code) && output.err.contains("PLUMB_ALLOW="), "{output:?}");
         assert!(std::fs::read(&path).unwrap() == before, "{writer}");
     }
 }
@@ -159,7 +159,7 @@ fn a_read_that_extends_a_file_is_writing() {
     home.plumb(read).expect(0);
     assert_eq!(home.work().join("f").metadata().unwrap().len(), 1 << 20);
     home.file("f", "precious");
-    home.plumb(read).expect(1).complains(&["it holds data, first at byte 0", "PLUMB_ALLOW="]);
+    home.plumb(read).expect(1).expect_stderr(&["it holds data, first at byte 0", "PLUMB_ALLOW="]);
     assert_eq!(std::fs::read_to_string(home.work().join("f")).unwrap(), "precious");
 }
 
@@ -198,7 +198,7 @@ fn a_file_that_fio_stamped_throughout_is_test_data() {
         });
         file.write_all_at(&[byte[0] ^ 1], at.unwrap()).unwrap();
         drop(file);
-        ours().expect(1).complains(&["it holds data, first at byte"]);
+        ours().expect(1).expect_stderr(&["it holds data, first at byte"]);
         std::fs::remove_file(&path).unwrap();
     }
     theirs("--rw=write");
@@ -222,7 +222,7 @@ fn more_than_a_gibibyte_of_zeros_is_somebodys() {
     file.write_all_at(&[0], GIB).unwrap();
     drop(file);
     let line = format!("as fio --output=out --name=m --filename={} --rw=randwrite --size=1m", path.display());
-    home.plumb(&line).expect(1).complains(&["more than the 1024 MiB that are searched for data"]);
+    home.plumb(&line).expect(1).expect_stderr(&["more than the 1024 MiB that are searched for data"]);
     File::options().write(true).open(&path).unwrap().set_len(GIB).unwrap();
     home.plumb(&line).expect(0);
 }
@@ -240,7 +240,7 @@ fn a_directory_that_is_allowed_covers_what_lies_in_it_and_nothing_else() {
         let line = format!("as fio --output=out --name=m --filename={path} --rw=write --size=64k");
         let mut command = home.command(line.split(' '));
         command.env("PLUMB_ALLOW", allow);
-        Said::of(command).code
+        CommandOutput::run(command).code
     };
     let named = home.work().join("named");
     let named = named.to_str().unwrap();
@@ -275,12 +275,12 @@ fn the_configuration_file_allows_for_good_and_only_where_nobody_else_could_have_
     let config = configured(&home, &format!("allow = [{:?}]\n", home.work()));
     std::fs::set_permissions(&config, std::fs::Permissions::from_mode(0o664)).unwrap();
     let ignored = ["config.toml is ignored: others can write to ", "exists, and Plumb did not make it"];
-    let said = home.plumb("run over.toml").expect(5).complains(&ignored);
-    assert_eq!(said.err.matches("is ignored").count(), 1, "{}", said.err);
+    let output = home.plumb("run over.toml").expect(5).expect_stderr(&ignored);
+    assert_eq!(output.err.matches("is ignored").count(), 1, "{}", output.err);
     std::fs::set_permissions(&config, std::fs::Permissions::from_mode(0o644)).unwrap();
     for line in ["run over.toml", "as fio --output=out --name=m --filename=f --rw=write --size=64k"] {
         std::fs::write(&path, "old").unwrap();
-        home.plumb(line).ran();
+        home.plumb(line).expect_measured();
     }
     // A bare word is a serial number, never a relative file name.
     std::fs::write(&path, "old").unwrap();
@@ -288,7 +288,7 @@ fn the_configuration_file_allows_for_good_and_only_where_nobody_else_could_have_
     home.plumb("run over.toml").expect(5);
     configured(&home, "allow = [\n  \"./f\",\n]\n");
     for line in ["run over.toml", "as dd if=over.toml of=f", "as iozone -s 64k -i 0 -f f"] {
-        home.plumb(line).expect(2).complains(&["absolute path", "config.toml:2:3"]);
+        home.plumb(line).expect(2).expect_stderr(&["absolute path", "config.toml:2:3"]);
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
     // Commands that only read the store do not need it.

@@ -8,9 +8,9 @@ use serde_json::Value;
 fn rounds_end_when_a_figure_is_steady() {
     let home = Home::new();
     let line = "run pts-latency-like --at sim:ssd --set time=100ms";
-    let said = home.plumb(&format!("{line} --report r.html")).expect(0);
-    let said = said.complains(&["This is not an official SNIA PTS result.", "5 to 25 rounds"]);
-    said.says(&[
+    let output = home.plumb(&format!("{line} --report r.html")).expect(0);
+    let output = output.expect_stderr(&["This is not an official SNIA PTS result.", "5 to 25 rounds"]);
+    output.expect_stdout(&[
         "Steady: rounds 1 to 5 of pts-latency-like meet the rule.",
         "Mean latency (mean of rounds 1 to 5)",
         "65/35",
@@ -55,10 +55,10 @@ fn rounds_end_when_a_figure_is_steady() {
 
 // Protects: a device with a random speed for each run never gets steady, and nothing claims it.
 #[test]
-fn rounds_that_never_get_steady_say_so() {
+fn rounds_that_never_get_steady_are_reported() {
     let home = Home::new();
     let line = "run pts-latency-like --at sim:ssd?cv=60% --set time=20ms --set repeat.rounds.max-rounds=8";
-    home.plumb(line).expect(1).says(&["Not steady: no 5 rounds in a row of 8", "rounds 4 to 8, not steady"]);
+    home.plumb(line).expect(1).expect_stdout(&["Not steady: no 5 rounds in a row of 8", "rounds 4 to 8, not steady"]);
     let rounds = home.plumb(&format!("{line} --json")).expect(1).json();
     assert_eq!((&rounds["steady"], rounds["runs"].as_array().unwrap().len()), (&Value::Null, 8));
     assert_eq!(rounds["tracked"][0]["is_steady"], false);
@@ -71,12 +71,14 @@ fn options_of_a_single_run_are_refused() {
     let line = "run pts-latency-like --at sim:ssd --set time=20ms";
     for option in ["--runs 2", "--until steady", "--precondition", "--assert read.bw>1", "--name a", "--output a.txt"] {
         let complaint = ["`pts-latency-like` is repeated", "--once"];
-        home.plumb(&format!("{line} {option}")).expect(2).complains(&complaint);
+        home.plumb(&format!("{line} {option}")).expect(2).expect_stderr(&complaint);
     }
-    let once = home.plumb(&format!("{line} --once --json")).ran().json();
+    let once = home.plumb(&format!("{line} --once --json")).expect_measured().json();
     let phases: Vec<&str> = once["phases"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(phases, ["conditioning", "random"]);
-    home.plumb("run pts-latency-like --translate").expect(0).says(&["repeat.rounds.first-only", "random-r0-4KiB"]);
+    home.plumb("run pts-latency-like --translate")
+        .expect(0)
+        .expect_stdout(&["repeat.rounds.first-only", "random-r0-4KiB"]);
 }
 
 // Protects: each load is a share of the requested rate, repeated loads are compared, and every stream has its share.
@@ -84,8 +86,13 @@ fn options_of_a_single_run_are_refused() {
 fn a_ladder_holds_its_limit_and_repeats() {
     let home = Home::new();
     let line = "run spc1-like --at sim:nvme --set time=4s";
-    let said = home.plumb(line).expect(0).complains(&["This is not an official SPC-1 result.", "at 9 loads"]);
-    said.says(&["every load is within the limit of 30 ms", "100 % again", "Repeated loads (within 5.0 %)", "log-runs"]);
+    let output = home.plumb(line).expect(0).expect_stderr(&["This is not an official SPC-1 result.", "at 9 loads"]);
+    output.expect_stdout(&[
+        "every load is within the limit of 30 ms",
+        "100 % again",
+        "Repeated loads (within 5.0 %)",
+        "log-runs",
+    ]);
     let ladder = home.plumb(&format!("{line} --report l.html --json")).expect(0).json();
     crate::commands::fits(&home, "ladder", &ladder);
     let steps = ladder["steps"].as_array().unwrap();
@@ -126,5 +133,7 @@ fn a_limit_that_does_not_hold_is_an_exit_code() {
     assert!(times.iter().any(|time| *time <= overall) && times.iter().any(|time| *time >= overall), "{ladder:#}");
     let (full, first) = (ladder["full"].as_f64().unwrap(), &steps[0]);
     assert!((first["asked"].as_f64().unwrap() / full - 0.1).abs() < 1e-9, "{ladder:#}");
-    home.plumb(&format!("{line} --set repeat.ladder.limit=1us")).expect(1).says(&["a load is beyond the limit of 1"]);
+    home.plumb(&format!("{line} --set repeat.ladder.limit=1us"))
+        .expect(1)
+        .expect_stdout(&["a load is beyond the limit of 1"]);
 }

@@ -1,6 +1,6 @@
 //! `plumb trace replay` end to end.
 
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use serde_json::Value;
 
 /// Two threads: one creates, writes, flushes, renames and removes; the other reads existing files, and looks up missing
@@ -20,9 +20,9 @@ const APP: &str = "\
 ";
 
 /// Returns a result. A replay may be rejected because other programs use the disk.
-fn measured(said: Said) -> Value {
-    assert!([0, 3].contains(&said.code), "{}: {}", said.code, said.err);
-    said.json()
+fn measured(output: CommandOutput) -> Value {
+    assert!([0, 3].contains(&output.code), "{}: {}", output.code, output.err);
+    output.json()
 }
 
 fn line<'a>(result: &'a Value, name: &str) -> &'a Value {
@@ -36,7 +36,8 @@ fn calls_are_replayed_in_a_directory_of_their_own() {
     let home = Home::new();
     home.file("app.strace", APP);
     for order in ["thread", "resource", "inferred", "total"] {
-        let result = measured(home.with(["trace", "replay", "app.strace", "--at", ".", "--order", order, "--json"]));
+        let result =
+            measured(home.plumb_args(["trace", "replay", "app.strace", "--at", ".", "--order", order, "--json"]));
         assert_eq!(line(&result, "ops")["verdict"], "pass", "{order}");
         assert_eq!(line(&result, "bytes")["verdict"], "pass", "{order}");
         let outcomes = line(&result, "outcomes that differ");
@@ -51,7 +52,7 @@ fn calls_are_replayed_in_a_directory_of_their_own() {
 
 /// In virtual time nothing is late, and the page has the sheet.
 #[test]
-fn a_simulated_device_keeps_everything_and_the_page_says_so() {
+fn a_simulated_device_keeps_everything_and_the_page_reports_it() {
     let home = Home::new();
     home.file("app.strace", APP);
     let page = home.plumb("trace replay app.strace --at sim:nvme").expect(0).out;
@@ -82,7 +83,7 @@ fn block_io_is_replayed_from_one_queue() {
     iolog.push_str("10000 dev close\n");
     home.file("dev.iolog", &iolog);
     for at in [".", "sim:nvme"] {
-        let result = measured(home.with(["trace", "replay", "dev.iolog", "--at", at, "--json"]));
+        let result = measured(home.plumb_args(["trace", "replay", "dev.iolog", "--at", at, "--json"]));
         assert_eq!(
             (&line(&result, "ops")["replayed"], &line(&result, "ops")["verdict"]),
             (&200.0.into(), &"pass".into())
@@ -131,7 +132,7 @@ fn a_replay_is_a_workload() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_told_with_the_way_out() {
+fn a_refused_replay_names_the_way_out() {
     let home = Home::new();
     home.file("app.strace", APP);
     for (words, expected) in [
@@ -145,12 +146,12 @@ fn what_cannot_be_replayed_is_told_with_the_way_out() {
         ("trace replay none --at .", "none: No such file"),
         ("trace replay app.strace --at nowhere", "`nowhere` cannot be used"),
     ] {
-        let said = home.plumb(words).expect(2).err;
-        assert!(said.contains(expected), "{words}: {said}");
+        let output = home.plumb(words).expect(2).err;
+        assert!(output.contains(expected), "{words}: {output}");
     }
     home.file("bad.strace", &format!("{APP}11 1000.1 read(3</data/log>, \"\n"));
-    let said = home.plumb("trace replay bad.strace --at .").expect(2).err;
-    assert!(said.contains("line 12"), "{said}");
+    let output = home.plumb("trace replay bad.strace --at .").expect(2).err;
+    assert!(output.contains("line 12"), "{output}");
     // Without durations there are no think times.
     home.file(
         "untimed.strace",
@@ -159,8 +160,8 @@ fn what_cannot_be_replayed_is_told_with_the_way_out() {
             .map(|line| format!("{}\n", line.split(" #").next().unwrap()))
             .collect::<String>(),
     );
-    let said = home.plumb("trace replay untimed.strace --at . --timing think-times").expect(2).err;
-    assert!(said.contains("does not contain the durations"), "{said}");
+    let output = home.plumb("trace replay untimed.strace --at . --timing think-times").expect(2).err;
+    assert!(output.contains("does not contain the durations"), "{output}");
 }
 
 /// Whatever paths and links a recording contains, everything happens below the directory.
@@ -193,9 +194,18 @@ fn a_hostile_recording_stays_below_its_directory() {
     home.file("hostile.strace", &text);
     for order in ["none", "resource", "total"] {
         // The files that it needs do not fit, or cannot exist; in both cases nothing else is touched.
-        let said =
-            home.with(["trace", "replay", "hostile.strace", "--at", ".", "--order", order, "--prepare", "sparse"]);
-        assert!([0, 3, 4, 5].contains(&said.code), "{order}: {} {}", said.code, said.err);
+        let output = home.plumb_args([
+            "trace",
+            "replay",
+            "hostile.strace",
+            "--at",
+            ".",
+            "--order",
+            order,
+            "--prepare",
+            "sparse",
+        ]);
+        assert!([0, 3, 4, 5].contains(&output.code), "{order}: {} {}", output.code, output.err);
         assert_eq!(std::fs::read_to_string(outside.join("keep")).unwrap(), "kept", "{order}");
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1, "{order}");
     }
@@ -254,7 +264,7 @@ fn a_study_asks_how_a_recording_does_elsewhere() {
         recording.display()
     );
     home.file("elsewhere.toml", &study);
-    home.plumb("study run elsewhere.toml").expect(0).says(&["fsync.lat.p50"]);
+    home.plumb("study run elsewhere.toml").expect(0).expect_stdout(&["fsync.lat.p50"]);
     let runs = home.query("SELECT run_id FROM study_run");
     assert_eq!(runs.len(), 8);
     for run in runs {

@@ -1,6 +1,6 @@
 //! `plumb trace replay` by several ranks, on one host and on two.
 
-use crate::common::{Home, Said, assert_no_test_data, needs};
+use crate::common::{CommandOutput, Home, assert_no_test_data, needs};
 use crate::mpi::{Launcher, Reached, launchers};
 use crate::mpi_hosts::{Hosts, NETWORK};
 use serde_json::Value;
@@ -32,14 +32,14 @@ fn lines<'a>(result: &'a Value, name: &str, host: Option<&str>) -> &'a Value {
     found.unwrap_or_else(|| panic!("no line {name} of {host:?}: {lines:?}"))
 }
 
-fn replayed(launcher: &Launcher, home: &Home, ranks: u32, options: &str) -> Said {
-    Said::of(launcher.command_after(&[], home, ranks, &format!("trace replay app.strace --at . {options}")))
+fn replayed(launcher: &Launcher, home: &Home, ranks: u32, options: &str) -> CommandOutput {
+    CommandOutput::run(launcher.command_after(&[], home, ranks, &format!("trace replay app.strace --at . {options}")))
 }
 
-fn of_all(said: Said) -> Value {
+fn parse_result(output: CommandOutput) -> Value {
     // A replay may be rejected because other programs use the disk.
-    assert!([0, 3].contains(&said.code), "{}: {}", said.code, said.err);
-    said.json()
+    assert!([0, 3].contains(&output.code), "{}: {}", output.code, output.err);
+    output.json()
 }
 
 // Protects: ranks share the threads of a recording, each call is made once, and one sheet covers all of them.
@@ -49,7 +49,7 @@ fn ranks_share_the_threads_of_a_recording() {
         let home = Home::new();
         home.file("app.strace", &apart(4));
         for (ranks, order) in [(2, "resource"), (4, "resource"), (4, "thread"), (2, "none")] {
-            let result = of_all(replayed(launcher, &home, ranks, &format!("--order {order} --json")));
+            let result = parse_result(replayed(launcher, &home, ranks, &format!("--order {order} --json")));
             let ops = lines(&result, "ops", None);
             assert_eq!((&ops["replayed"], &ops["verdict"]), (&120.0.into(), &"pass".into()), "{ranks} {order}");
             let outcomes = lines(&result, "outcomes that differ", None);
@@ -71,7 +71,7 @@ fn ranks_replay_copies() {
     for launcher in launchers() {
         let home = Home::new();
         home.file("app.strace", &apart(2));
-        let result = of_all(replayed(launcher, &home, 2, "--clones 4 --json"));
+        let result = parse_result(replayed(launcher, &home, 2, "--clones 4 --json"));
         assert_eq!(lines(&result, "ops", None)["replayed"], 240.0);
         assert_eq!(lines(&result, "outcomes that differ", None)["replayed"], 0.0);
         assert_no_test_data(&home.work());
@@ -91,9 +91,9 @@ fn what_ranks_cannot_keep_is_refused() {
             (4, "", ["can be shared by 2 ranks at most, not 4", "use 2 ranks"]),
             (2, "--clones 3", ["3 copies of the recording cannot be shared by 2 ranks", "use a multiple of 2"]),
         ] {
-            let said = replayed(launcher, &home, ranks, options);
-            assert_ne!(said.code, 0, "{options}");
-            assert!(words.iter().all(|words| said.err.contains(words)), "{options}: {}", said.err);
+            let output = replayed(launcher, &home, ranks, options);
+            assert_ne!(output.code, 0, "{options}");
+            assert!(words.iter().all(|words| output.err.contains(words)), "{options}: {}", output.err);
         }
         assert_no_test_data(&home.work());
     }
@@ -112,7 +112,7 @@ fn two_hosts_replay_one_recording() {
         let (agent, own_address) = (hosts.agent(&home), format!("{NETWORK}.1"));
         let reached = Reached { names: &hosts.names, agent: &agent, own_address: &own_address };
         let command = launcher.command_on(&reached, 2, &home, "trace replay app.strace --at . --json");
-        let result = of_all(Said::of(command));
+        let result = parse_result(CommandOutput::run(command));
         assert_eq!(lines(&result, "ops", None)["replayed"], 120.0);
         for name in &hosts.names {
             let ops = lines(&result, "ops", Some(name));
@@ -120,7 +120,7 @@ fn two_hosts_replay_one_recording() {
             assert_eq!(lines(&result, "outcomes that differ", Some(name))["replayed"], 0.0);
             lines(&result, "own lag p99", Some(name));
         }
-        home.plumb("show last").expect(0).says(&["4 ranks on 2 hosts", &format!("ops on {}", hosts.names[0])]);
+        home.plumb("show last").expect(0).expect_stdout(&["4 ranks on 2 hosts", &format!("ops on {}", hosts.names[0])]);
         assert_no_test_data(&home.work());
     }
 }

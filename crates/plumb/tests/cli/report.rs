@@ -40,7 +40,7 @@ fn names_in(zip: &[u8]) -> String {
 fn a_run_is_reported_in_every_form() {
     let home = Home::new();
     home.plumb("run mail --at sim:ssd --set time=4s").expect(0);
-    let said = home.plumb("report last --html r.html --xlsx r.xlsx --png png --svg svg --md r.md").expect(0).out;
+    let output = home.plumb("report last --html r.html --xlsx r.xlsx --png png --svg svg --md r.md").expect(0).out;
     let html = read(&home, "r.html");
     is_a_page(&html);
     for wanted in [
@@ -60,7 +60,7 @@ fn a_run_is_reported_in_every_form() {
     let order = ["<h2>Numbers", "<h2>How far to trust it", "<h2>Charts", "<details>", "plumb.result/1"].map(at);
     assert!(order.is_sorted(), "{order:?}");
     for name in ["r.html", "r.xlsx", "r.md", "png/latency.png", "svg/latency.svg"] {
-        assert!(said.contains(name), "{said}");
+        assert!(output.contains(name), "{output}");
     }
     let png = std::fs::read(home.work().join("png/latency.png")).unwrap();
     assert_eq!(&png[..8], b"\x89PNG\r\n\x1a\n");
@@ -70,10 +70,10 @@ fn a_run_is_reported_in_every_form() {
     let book = names_in(&std::fs::read(home.work().join("r.xlsx")).unwrap());
     assert!(book.contains("xl/charts/chart1.xml") && book.contains("xl/worksheets/sheet2.xml"));
     // Without a file, the report is Markdown, with words instead of charts.
-    home.plumb("report").expect(0).says(&["# mail at sim:ssd", "Latency by percentile."]);
-    let drawn = home.plumb("show last --plot").expect(0).says(&["over 4.0 s", "time of an op", "p99"]).out;
+    home.plumb("report").expect(0).expect_stdout(&["# mail at sim:ssd", "Latency by percentile."]);
+    let drawn = home.plumb("show last --plot").expect(0).expect_stdout(&["over 4.0 s", "time of an op", "p99"]).out;
     assert!(drawn.lines().all(|line| line.chars().count() <= 100) && drawn.contains('█'), "{drawn}");
-    home.plumb("show last --plot --json").expect(2).complains(&["plumb show --json"]);
+    home.plumb("show last --plot --json").expect(2).expect_stderr(&["plumb show --json"]);
     // Several runs are not called one run.
     home.plumb("run mail --at sim:ssd --set time=1s --runs 3 --report m.html").expect(0);
     let medians = read(&home, "m.html");
@@ -83,8 +83,8 @@ fn a_run_is_reported_in_every_form() {
     );
     home.plumb("report nonsense")
         .expect(2)
-        .complains(&["no run \"nonsense\"", "no comparison, sweep, rounds, ladder or study"]);
-    home.plumb("report --html missing/r.html").expect(4).complains(&["cannot write missing/r.html"]);
+        .expect_stderr(&["no run \"nonsense\"", "no comparison, sweep, rounds, ladder or study"]);
+    home.plumb("report --html missing/r.html").expect(4).expect_stderr(&["cannot write missing/r.html"]);
 }
 
 #[test]
@@ -102,17 +102,17 @@ fn a_comparison_is_reported_with_its_runs_as_dots() {
     // The last measurement was a comparison, so the report is about it.
     home.plumb("report last --html again.html").expect(0);
     assert_eq!(read(&home, "again.html"), html);
-    home.plumb(&format!("{line}x/y.html")).expect(2).complains(&["--report: cannot write c.htmlx/y.html"]);
+    home.plumb(&format!("{line}x/y.html")).expect(2).expect_stderr(&["--report: cannot write c.htmlx/y.html"]);
 }
 
 /// IOzone's matrix, from a run here and from another machine's file.
 #[test]
 fn a_matrix_is_reported_as_a_surface() {
     let home = Home::new();
-    home.plumb("as iozone -a -n 256k -g 1m -y 4k -q 64k -i 0 -i 1 -f sim:ssd").ran();
+    home.plumb("as iozone -a -n 256k -g 1m -y 4k -q 64k -i 0 -i 1 -f sim:ssd").expect_measured();
     home.plumb("report last --html m.html --svg svg")
         .expect(0)
-        .says(&["svg/surface-write.svg", "svg/records-reread.svg"]);
+        .expect_stdout(&["svg/surface-write.svg", "svg/records-reread.svg"]);
     let html = read(&home, "m.html");
     is_a_page(&html);
     for wanted in ["write by size of file and of record", "All files are smaller than memory", "1 MiB file", "64 KiB"] {
@@ -157,7 +157,7 @@ fn a_sweep_is_reported_with_its_knee() {
 
 /// The curve marks sizes beyond the working set: the end of memory, here or further right.
 #[test]
-fn a_working_set_says_where_memory_ends() {
+fn a_working_set_curve_names_the_size_of_memory() {
     let home = Home::new();
     home.plumb("sweep size=1MiB..64MiB sim:ssd --time 100ms --report w.html").expect(0);
     let html = read(&home, "w.html");
@@ -199,10 +199,10 @@ fn stored_runs_are_reported_over_time() {
     let html = read(&home, "h.html");
     is_a_page(&html);
     assert!(html.contains("tag:nightly: 3 runs") && html.contains("no change of level found"), "{html}");
-    let by_query = home.with(["report", "SELECT id FROM run ORDER BY started_at", "--md", "q.md"]).expect(0);
+    let by_query = home.plumb_args(["report", "SELECT id FROM run ORDER BY started_at", "--md", "q.md"]).expect(0);
     assert!(by_query.out.contains("q.md"));
-    home.plumb("report tag:none").expect(2).complains(&["no run has the tag `none`"]);
-    home.with(["report", "SELECT 1"]).expect(2).complains(&["no ids of runs in its first column"]);
+    home.plumb("report tag:none").expect(2).expect_stderr(&["no run has the tag `none`"]);
+    home.plumb_args(["report", "SELECT 1"]).expect(2).expect_stderr(&["no ids of runs in its first column"]);
 }
 
 /// The numbers of an export are the same in both formats, and missing ones are omitted.
@@ -222,7 +222,7 @@ fn numbers_are_exported_as_json_lines() {
         );
     }
     home.plumb("export --csv --ndjson").expect(2);
-    home.plumb("export --ndjson --json").expect(2).complains(&["exclude each other"]);
+    home.plumb("export --ndjson --json").expect(2).expect_stderr(&["exclude each other"]);
     home.plumb("export --ndjson --parquet n.parquet").expect(2);
 }
 
@@ -238,8 +238,12 @@ fn the_workbook_opens_elsewhere() {
         return;
     }
     let read = Command::new(PYTHON).args(["-c", script]).arg(home.work().join("c.xlsx")).output().unwrap();
-    let said = String::from_utf8_lossy(&read.stdout).into_owned();
-    assert!(said.contains("'Report'") && said.contains("'Data'"), "{said}{}", String::from_utf8_lossy(&read.stderr));
-    assert!(flat(&said).ends_with(" 2 0") || flat(&said).ends_with(" 3 0"), "charts, and no formulas: {said}");
+    let printed = String::from_utf8_lossy(&read.stdout).into_owned();
+    assert!(
+        printed.contains("'Report'") && printed.contains("'Data'"),
+        "{printed}{}",
+        String::from_utf8_lossy(&read.stderr)
+    );
+    assert!(flat(&printed).ends_with(" 2 0") || flat(&printed).ends_with(" 3 0"), "charts, and no formulas: {printed}");
     assert!(Path::new(&home.work().join("c.xlsx")).exists());
 }

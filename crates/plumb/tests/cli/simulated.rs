@@ -1,7 +1,7 @@
 //! Tools on simulated devices: they print as usual, times follow from the device's model, the same command prints the
 //! same bits, and no file is created.
 
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use std::io::Write;
 use std::process::Stdio;
 
@@ -20,12 +20,12 @@ impl Untouched {
     }
 
     /// Runs a command twice; the output must be the same.
-    fn twice(&self, line: &str, code: i32) -> Said {
-        let said = self.0.plumb(line).expect(code);
+    fn twice(&self, line: &str, code: i32) -> CommandOutput {
+        let output = self.0.plumb(line).expect(code);
         let again = self.0.plumb(line).expect(code);
-        assert_eq!((&said.out, &said.err), (&again.out, &again.err), "{line}");
+        assert_eq!((&output.out, &output.err), (&again.out, &again.err), "{line}");
         self.is_untouched();
-        said
+        output
     }
 
     fn is_untouched(&self) {
@@ -44,8 +44,8 @@ fn number(word: &str) -> f64 {
 }
 
 /// Returns the seconds in dd's last line.
-fn seconds(said: &Said) -> f64 {
-    let line = said.err.lines().find(|line| line.contains(" copied, ")).unwrap_or_else(|| panic!("{}", said.err));
+fn seconds(output: &CommandOutput) -> f64 {
+    let line = output.err.lines().find(|line| line.contains(" copied, ")).unwrap_or_else(|| panic!("{}", output.err));
     number(line.split(" copied, ").nth(1).unwrap().split(' ').next().unwrap())
 }
 
@@ -56,7 +56,7 @@ fn copies_take_the_time_of_their_devices() {
     let mib_100 = f64::from(100 << 20);
     let read = home.twice("as dd if=sim:hdd of=/dev/null bs=1M count=100", 0);
     assert!(is_about(seconds(&read), mib_100 / HDD_BYTES_PER_S), "{}", read.err);
-    read.complains(&["100+0 records in\n100+0 records out\n104857600 bytes (105 MB, 100 MiB) copied, "]);
+    read.expect_stderr(&["100+0 records in\n100+0 records out\n104857600 bytes (105 MB, 100 MiB) copied, "]);
     let written = home.twice("as dd if=/dev/zero of=sim:ssd bs=1M count=100 oflag=direct conv=fsync", 0);
     assert!(is_about(seconds(&written), mib_100 / SSD_BYTES_PER_S), "{}", written.err);
     let both = home.twice("as dd if=sim:hdd of=sim:ssd bs=1M count=100", 0);
@@ -84,25 +84,25 @@ fn flushes_of_copies_take_time() {
 fn copies_meet_the_end_of_the_device() {
     let home = Untouched::new();
     home.twice("as dd if=sim:hdd?size=1000000 of=/dev/null bs=64k", 0)
-        .complains(&["15+1 records in\n15+1 records out"]);
-    home.twice("as dd if=/dev/zero of=sim:ssd?size=1MiB bs=64k", 1).complains(&[
+        .expect_stderr(&["15+1 records in\n15+1 records out"]);
+    home.twice("as dd if=/dev/zero of=sim:ssd?size=1MiB bs=64k", 1).expect_stderr(&[
         "error writing",
         "No space left on device",
         "17+0 records in\n16+0 records out",
     ]);
-    home.twice("as dd if=sim:hdd of=/dev/null bs=1000 count=2 iflag=direct", 1).complains(&["Invalid argument"]);
-    home.twice("as dd if=sim:hdd?size=1MiB of=/dev/null bs=64k skip=15", 0).complains(&["1+0 records in"]);
-    home.twice("as dd if=sim:floppy of=/dev/null", 1).complains(&["unknown simulated device `sim:floppy`"]);
-    home.twice("as dd if=sim:hdd of=x count=1", 1).complains(&["cannot be mixed"]);
-    home.twice("as dd if=sim:hdd?size=much of=/dev/null", 1).complains(&["`size=much` is not a size"]);
+    home.twice("as dd if=sim:hdd of=/dev/null bs=1000 count=2 iflag=direct", 1).expect_stderr(&["Invalid argument"]);
+    home.twice("as dd if=sim:hdd?size=1MiB of=/dev/null bs=64k skip=15", 0).expect_stderr(&["1+0 records in"]);
+    home.twice("as dd if=sim:floppy of=/dev/null", 1).expect_stderr(&["unknown simulated device `sim:floppy`"]);
+    home.twice("as dd if=sim:hdd of=x count=1", 1).expect_stderr(&["cannot be mixed"]);
+    home.twice("as dd if=sim:hdd?size=much of=/dev/null", 1).expect_stderr(&["`size=much` is not a size"]);
 }
 
 /// Real ends take no virtual time; a simulated device returns zeros.
 #[test]
 fn copies_go_through_streams() {
     let home = Untouched::new();
-    let said = home.0.plumb("as dd if=sim:ram bs=1k count=3").expect(0);
-    assert_eq!(said.out, "\0".repeat(3072));
+    let output = home.0.plumb("as dd if=sim:ram bs=1k count=3").expect(0);
+    assert_eq!(output.out, "\0".repeat(3072));
     home.is_untouched();
 }
 
@@ -115,15 +115,15 @@ fn values(out: &str) -> Vec<String> {
 #[test]
 fn bonnie_runs_on_a_simulated_disk() {
     let home = Untouched::new();
-    let said = home.twice("as bonnie++ -q -d sim:hdd -s 256 -r 0 -n 1:3000:0:2 -m m", 0);
-    let values = values(&said.out);
+    let output = home.twice("as bonnie++ -q -d sim:hdd -s 256 -r 0 -n 1:3000:0:2 -m m", 0);
+    let values = values(&output.out);
     // Without read-ahead, each chunk of 8 KiB also waits 15 us for its command.
     let in_kib_per_s = 8.0 / (8192.0 / HDD_BYTES_PER_S + 15e-6);
     let get_block = 17;
     assert!(is_about(number(&values[get_block]), in_kib_per_s), "{values:?}");
     // On a machine with simulated memory.
-    let said = home.0.plumb("as bonnie++ -q -d sim:nvme -n 0 -m m").expect(0);
-    assert!(said.out.contains(",2G,"), "{}", said.out);
+    let output = home.0.plumb("as bonnie++ -q -d sim:nvme -n 0 -m m").expect(0);
+    assert!(output.out.contains(",2G,"), "{}", output.out);
 }
 
 #[test]
@@ -149,15 +149,15 @@ fn elbencho_runs_on_simulated_disks_and_in_their_directories() {
 fn zcav_reads_and_writes_a_simulated_disk() {
     let home = Untouched::new();
     for words in ["-r 1024 sim:hdd", "-w -r 1024 sim:hdd"] {
-        let said = home.0.plumb(&format!("as zcav {words}")).expect(0);
-        assert_eq!(said.out, home.0.plumb(&format!("as zcav {words}")).expect(0).out);
-        let rows: Vec<Vec<f64>> = said
+        let output = home.0.plumb(&format!("as zcav {words}")).expect(0);
+        assert_eq!(output.out, home.0.plumb(&format!("as zcav {words}")).expect(0).out);
+        let rows: Vec<Vec<f64>> = output
             .out
             .lines()
             .filter(|line| !line.starts_with('#'))
             .map(|line| line.split(' ').map(number).collect())
             .collect();
-        assert_eq!(rows.len(), 2, "{}", said.out);
+        assert_eq!(rows.len(), 2, "{}", output.out);
         let in_mib_per_s = HDD_BYTES_PER_S / f64::from(1 << 20);
         let flushes = words.starts_with("-w");
         assert!(rows.iter().all(|row| flushes && row[1] < in_mib_per_s || is_about(row[1], in_mib_per_s)), "{rows:?}");
@@ -172,14 +172,14 @@ fn getc_putc_has_a_directory_on_a_simulated_disk() {
 }
 
 /// Runs a session of PostMark with these lines typed.
-fn session(home: &Home, arguments: &str, lines: &str) -> Said {
+fn session(home: &Home, arguments: &str, lines: &str) -> CommandOutput {
     let mut command = home.command(arguments.split_whitespace());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Said {
+    CommandOutput {
         command: format!("{arguments}: {lines}"),
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -193,27 +193,27 @@ fn postmark_has_locations_on_simulated_disks() {
     let lines = "set location sim:hdd\nset number 200\nset subdirectories 4\nset transactions 300\nrun\n";
     let mut before = String::new();
     for arguments in ["as postmark", "as postmark", "as postmark --compat=strict", "as postmark --compat=strict"] {
-        let said = session(&home.0, arguments, lines);
+        let printed = session(&home.0, arguments, lines);
         home.is_untouched();
-        let seconds: Vec<f64> = said
+        let seconds: Vec<f64> = printed
             .out
             .lines()
             .filter_map(|line| Some(number(line.trim().split_once(" seconds of transactions")?.0)))
             .collect();
         let reads: Vec<f64> =
-            said.out.lines().filter_map(|line| Some(number(line.trim().split_once(" read (")?.0))).take(1).collect();
+            printed.out.lines().filter_map(|line| Some(number(line.trim().split_once(" read (")?.0))).take(1).collect();
         // A read of a file needs a seek: from 0.8 to 20 ms.
-        let (&[seconds], &[reads]) = (&seconds[..], &reads[..]) else { panic!("{}", said.out) };
-        assert!((reads * 0.0008..reads * 0.020 + 3.0).contains(&seconds), "{}", said.out);
+        let (&[seconds], &[reads]) = (&seconds[..], &reads[..]) else { panic!("{}", printed.out) };
+        assert!((reads * 0.0008..reads * 0.020 + 3.0).contains(&seconds), "{}", printed.out);
         if arguments == "as postmark" && !before.is_empty() {
-            assert_eq!(before, said.out);
+            assert_eq!(before, printed.out);
         }
-        before = said.out;
+        before = printed.out;
     }
     let mixed = "set location sim:hdd\nset location +sim:ssd\nrun\n";
-    let said =
+    let printed =
         home.0.command(["as", "postmark"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = said.unwrap();
+    let mut child = printed.unwrap();
     child.stdin.take().unwrap().write_all(mixed.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr).into_owned();

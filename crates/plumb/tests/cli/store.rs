@@ -15,8 +15,8 @@ fn with_runs(home: &Home) -> Vec<String> {
 #[test]
 fn runs_are_listed_newest_first() {
     let home = Home::new();
-    home.plumb("list").expect(0).says(&["no runs are stored; start with `plumb try`"]);
-    home.plumb("show last").expect(2).complains(&["no run \"last\"", "plumb list"]);
+    home.plumb("list").expect(0).expect_stdout(&["no runs are stored; start with `plumb try`"]);
+    home.plumb("show last").expect(2).expect_stderr(&["no run \"last\"", "plumb list"]);
     let ids = with_runs(&home);
     assert_eq!(ids.len(), 3);
     assert!(ids.is_sorted_by(|one, other| one > other));
@@ -36,7 +36,7 @@ fn a_run_is_shown_by_id_beginning_end_or_last() {
     let shown =
         |text: &str| home.plumb(&format!("show {text} --json")).expect(0).json()["id"].as_str().unwrap().to_owned();
     assert_eq!([shown("last"), shown("last~1"), shown("last~2")], ids[..3]);
-    home.plumb("show last~3").expect(2).complains(&["no run \"last~3\""]);
+    home.plumb("show last~3").expect(2).expect_stderr(&["no run \"last~3\""]);
     // Everywhere a run can be named.
     let diff = |one: &str, other: &str| home.plumb(&format!("show {one} --diff {other}")).expect(0).out;
     assert_eq!(diff("last", "last~1"), diff(&ids[0], &ids[1]));
@@ -46,22 +46,22 @@ fn a_run_is_shown_by_id_beginning_end_or_last() {
         assert_eq!(shown(&id[24..]), *id);
     }
     // An id begins with a time in milliseconds, so consecutive runs share its first digits.
-    home.plumb("show 0").expect(2).complains(&["is ambiguous", &ids[0], &ids[1], &ids[2], "give more of the id"]);
-    home.plumb("show zzz").expect(2).complains(&["no run \"zzz\""]);
+    home.plumb("show 0").expect(2).expect_stderr(&["is ambiguous", &ids[0], &ids[1], &ids[2], "give more of the id"]);
+    home.plumb("show zzz").expect(2).expect_stderr(&["no run \"zzz\""]);
     // The page equals the one printed at run time, and names run and seed.
-    home.plumb("show last").expect(0).says(&["sim:nvme simulated", "Trusted.", &ids[0], "seed 42"]);
+    home.plumb("show last").expect(0).expect_stdout(&["sim:nvme simulated", "Trusted.", &ids[0], "seed 42"]);
     // The short id in `plumb list` and in a page's last line finds a run.
     let short = home.plumb("list -n 1").expect(0).out.lines().nth(1).unwrap().split(' ').next().unwrap().to_owned();
     assert_eq!(shown(&short), ids[0]);
 }
 
 #[test]
-fn two_runs_are_told_apart() {
+fn two_runs_are_distinguished() {
     let home = Home::new();
     let ids = with_runs(&home);
-    let said = home.plumb(&format!("show {} --diff {}", ids[2], ids[1])).expect(0);
+    let output = home.plumb(&format!("show {} --diff {}", ids[2], ids[1])).expect(0);
     // A rate and a time, in one direction, and the change.
-    let out = said.out.clone();
+    let out = output.out.clone();
     let lines: Vec<&str> = out.lines().collect();
     let [rate, median] = ["read.iops", "read.lat.p50"].map(|metric| {
         let line = lines.iter().find(|line| line.contains(metric)).unwrap_or_else(|| panic!("{out}"));
@@ -69,32 +69,32 @@ fn two_runs_are_told_apart() {
         ratio.parse::<f64>().unwrap()
     });
     assert!(rate > 1.0 && median > 1.0, "an SSD is better in both: {out}");
-    let said = said.says(&["IOPS", "ratio above 1", "setting", "sim:hdd", "sim:ssd", "Every fact: -v"]);
-    assert!(said.out.lines().count() < 30, "{}", said.out);
+    let output = output.expect_stdout(&["IOPS", "ratio above 1", "setting", "sim:hdd", "sim:ssd", "Every fact: -v"]);
+    assert!(output.out.lines().count() < 30, "{}", output.out);
     let whole = home.plumb(&format!("show {} --diff {} -v", ids[2], ids[1])).expect(0);
     assert!(whole.out.lines().count() > lines.len() && whole.out.contains("phases.random-read"), "{}", whole.out);
     let differences = home.plumb(&format!("show {} --diff {} --json", ids[2], ids[1])).expect(0).json();
     let fact = |difference: &Value| difference["fact"].as_str().unwrap().to_owned();
     let facts: Vec<String> = differences.as_array().unwrap().iter().map(fact).collect();
     assert!(facts.iter().any(|fact| fact.contains("device")), "{facts:?}");
-    home.plumb(&format!("show {} --diff {}", ids[0], ids[0])).expect(0).says(&["no differences"]);
+    home.plumb(&format!("show {} --diff {}", ids[0], ids[0])).expect(0).expect_stdout(&["no differences"]);
 }
 
 #[test]
 fn queries_read_and_never_write() {
     let home = Home::new();
     let ids = with_runs(&home);
-    let said = home.with(["query", "SELECT name, verdict FROM run ORDER BY id"]).expect(0);
-    assert_eq!(said.out.lines().count(), 4, "{}", said.out);
+    let output = home.plumb_args(["query", "SELECT name, verdict FROM run ORDER BY id"]).expect(0);
+    assert_eq!(output.out.lines().count(), 4, "{}", output.out);
     let rows = home.query("SELECT count(*), max(id), NULL, 1.5 FROM run");
     assert_eq!(rows, [[3.into(), Value::from(ids[0].clone()), Value::Null, 1.5.into()]]);
-    home.plumb("query").expect(0).says(&["CREATE TABLE run"]);
+    home.plumb("query").expect(0).expect_stdout(&["CREATE TABLE run"]);
     for sql in
         ["DELETE FROM run", "DROP TABLE run", "UPDATE run SET name = 'x'", "ATTACH 'other.db' AS other", "VACUUM"]
     {
-        home.with(["query", sql]).expect(2).complains(&["queries are read-only", sql]);
+        home.plumb_args(["query", sql]).expect(2).expect_stderr(&["queries are read-only", sql]);
     }
-    home.with(["query", "SELECT * FROM nowhere"]).expect(2).complains(&["no such table"]);
+    home.plumb_args(["query", "SELECT * FROM nowhere"]).expect(2).expect_stderr(&["no such table"]);
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 3);
     assert!(!home.work().join("other.db").exists());
 }
@@ -111,7 +111,7 @@ fn tags_are_put_on_found_and_taken_off() {
     assert!(home.plumb("list").expect(0).out.contains("nightly,other"));
     home.plumb("tag last nightly --delete").expect(0);
     assert_eq!(tagged("nightly"), 1);
-    home.with(["tag", "last", "a,b"]).expect(2).complains(&["invalid tag"]);
+    home.plumb_args(["tag", "last", "a,b"]).expect(2).expect_stderr(&["invalid tag"]);
     home.plumb("tag zzz x").expect(2);
 }
 

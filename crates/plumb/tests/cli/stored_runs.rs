@@ -7,7 +7,7 @@ use serde_json::Value;
 
 fn compare(home: &Home, a: &str, b: &str, more: &[&str]) -> Value {
     let arguments = ["compare", "--from-store", a, b, "--json"].into_iter().chain(more.iter().copied());
-    home.with(arguments).expect(0).json()
+    home.plumb_args(arguments).expect(0).json()
 }
 
 /// Makes a tagged run.
@@ -31,7 +31,7 @@ fn runs_that_took_turns_are_compared_and_others_are_shown() {
     assert_eq!(turns["stored"]["works"][0]["interleaving"], "pairs");
     assert_eq!((&turns["contrasts"][0]["verdict"], &turns["contrasts"][0]["blocks"]), (&"slower".into(), &6.into()));
     assert_eq!(turns["order"][0], "AB");
-    home.plumb("compare --from-store old new").expect(0).says(&[
+    home.plumb("compare --from-store old new").expect(0).expect_stdout(&[
         "new is slower than old",
         "exploratory",
         "A: old (6 runs",
@@ -44,12 +44,12 @@ fn runs_that_took_turns_are_compared_and_others_are_shown() {
     let contrast = &apart["contrasts"][0];
     assert_eq!((&contrast["verdict"], &contrast["capped"]["code"]), (&"cannot-tell".into(), &"D8".into()));
     assert_eq!(contrast["capped"]["verdict"], "slower");
-    home.plumb("compare --from-store tag:old tag:late").expect(0).says(&[
+    home.plumb("compare --from-store tag:old tag:late").expect(0).expect_stdout(&[
         "Not interleaved: a difference may be one of time",
         "fail D8",
         "if D8 is ignored: slower",
     ]);
-    home.plumb("explain D8").expect(0).says(&["Interleaved in time"]);
+    home.plumb("explain D8").expect(0).expect_stdout(&["Interleaved in time"]);
     // Nothing was measured, and no claim is stored.
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 18);
     assert_eq!(home.query("SELECT count(*) FROM comparison")[0][0], 0);
@@ -73,7 +73,7 @@ fn levels_of_a_study_are_selected_and_its_plots_are_the_samples() {
 fn what_selects_nothing_is_refused_with_what_there_is() {
     let home = Home::new();
     run(&home, "sim:ssd", "nightly", 1);
-    for (a, b, said) in [
+    for (a, b, output) in [
         ("nightly", "nightly", "is on both sides"),
         ("nightly", "tag:nightli", "`tag:nightli` selects no run; there is `nightly`"),
         ("work:mail", "nightly", "`work:mail` selects no run; there is `random-read`"),
@@ -83,8 +83,8 @@ fn what_selects_nothing_is_refused_with_what_there_is() {
         ("SELECT name FROM run", "nightly", "the first column must be ids of runs"),
         ("DELETE FROM run", "nightly", "neither a tag nor a run"),
     ] {
-        home.with(["compare", "--from-store", a, b]).expect(2).complains(&[said]);
+        home.plumb_args(["compare", "--from-store", a, b]).expect(2).expect_stderr(&[output]);
     }
-    home.plumb("compare --from-store nightly last --budget 1m").expect(2).complains(&["cannot be used with"]);
-    home.plumb("compare sim:ssd sim:hdd --metrics bw").expect(2).complains(&["--from-store"]);
+    home.plumb("compare --from-store nightly last --budget 1m").expect(2).expect_stderr(&["cannot be used with"]);
+    home.plumb("compare sim:ssd sim:hdd --metrics bw").expect(2).expect_stderr(&["--from-store"]);
 }

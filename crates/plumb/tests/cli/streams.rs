@@ -18,9 +18,9 @@ fn each_mix(usual: u64, compared: impl Fn(&mut Draws) -> Result<(), String>) {
     let differ: Vec<String> = (0..count)
         .filter_map(|number| {
             // If a tool ends with an error, the next mixes must still run.
-            let run = AssertUnwindSafe(|| compared(&mut Draws::of(seed, number)));
-            let told = std::panic::catch_unwind(run).unwrap_or_else(|_| Err("a tool failed, as told above".to_owned()));
-            told.err().map(|why| format!("PLUMB_TEST_SEED={seed}, mix {number}: {why}"))
+            let run = AssertUnwindSafe(|| compared(&mut Draws::for_case(seed, number)));
+            let reported = std::panic::catch_unwind(run).unwrap_or_else(|_| Err("a tool failed: see above".to_owned()));
+            reported.err().map(|why| format!("PLUMB_TEST_SEED={seed}, mix {number}: {why}"))
         })
         .collect();
     assert!(differ.is_empty(), "{} of {count} mixes differ\n{}", differ.len(), differ.join("\n"));

@@ -10,8 +10,8 @@ fn root() -> PathBuf {
 
 fn page(sketch: &str) -> String {
     let file = root().join(format!("crates/study/src/file/fixtures/{sketch}.toml"));
-    let said = Home::new().with(["study", "plan", file.to_str().unwrap(), "--runs"]).expect(0);
-    said.out
+    let output = Home::new().plumb_args(["study", "plan", file.to_str().unwrap(), "--runs"]).expect(0);
+    output.out
 }
 
 #[test]
@@ -45,8 +45,9 @@ fn every_study_that_is_shipped_has_a_plan_and_a_page() {
         assert!(root().join(format!("docs/studies/{name}.md")).is_file(), "no page about {name}");
         let mut runs = Vec::new();
         for scale in ["full", "small"] {
-            let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", scale, "--json"]).expect(0);
-            let plan: Plan = plumb_document::json::from_str(&said.out).unwrap();
+            let output =
+                home.plumb_args(["study", "plan", file.to_str().unwrap(), "--scale", scale, "--json"]).expect(0);
+            let plan: Plan = plumb_document::json::from_str(&output.out).unwrap();
             assert!(plan.is_intact() && plan.name == name && plan.scale == scale, "{name}");
             let workloads = plan.cells.iter().map(|cell| cell.workload.as_str());
             assert!(workloads.count() >= 4, "{name}");
@@ -64,8 +65,9 @@ fn what_was_published_is_a_scale_of_its_study() {
     let home = Home::new();
     for (name, loads, imports) in [("raid4-vs-raid5", 2, 4), ("three-systems", 4, 7), ("mirrors", 7, 8)] {
         let file = root().join(format!("studies/{name}.toml"));
-        let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", "published", "--json"]).expect(0);
-        let plan: Plan = plumb_document::json::from_str(&said.out).unwrap();
+        let output =
+            home.plumb_args(["study", "plan", file.to_str().unwrap(), "--scale", "published", "--json"]).expect(0);
+        let plan: Plan = plumb_document::json::from_str(&output.out).unwrap();
         let load = plan.factors.iter().find(|factor| factor.name == "load").unwrap();
         assert_eq!((load.levels.len(), plan.imports.len()), (loads, imports), "{name}");
         assert!(!plan.warnings.iter().any(|warning| warning.contains("import")), "{:?}", plan.warnings);
@@ -78,8 +80,8 @@ fn published_claims_are_part_of_the_smallest_plan() {
     let home = Home::new();
     for name in ["raid4-vs-raid5", "three-systems", "mirrors", "ext3-kernels"] {
         let file = root().join(format!("studies/{name}.toml"));
-        let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", "small", "--json"]).expect(0);
-        let plan: Plan = plumb_document::json::from_str(&said.out).unwrap();
+        let output = home.plumb_args(["study", "plan", file.to_str().unwrap(), "--scale", "small", "--json"]).expect(0);
+        let plan: Plan = plumb_document::json::from_str(&output.out).unwrap();
         assert!(!plan.claims.is_empty(), "{name}");
         for claim in &plan.claims {
             let levels = claim.levels.as_ref().unwrap_or_else(|| panic!("{name}: {}", claim.text));
@@ -96,17 +98,17 @@ fn the_published_mail_spools_are_a_scale() {
     let home = Home::new();
     let file = root().join("studies/ext3-kernels.toml");
     for scale in ["published", "published-kernels"] {
-        let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", scale, "--json"]).expect(0);
-        let plan: Plan = plumb_document::json::from_str(&said.out).unwrap();
+        let output = home.plumb_args(["study", "plan", file.to_str().unwrap(), "--scale", scale, "--json"]).expect(0);
+        let plan: Plan = plumb_document::json::from_str(&output.out).unwrap();
         assert_eq!((plan.cells.len(), plan.imports.len(), plan.claims.len()), (2 * 3 * 3, 6, 3), "{scale}");
         assert!(plan.factors.iter().all(|factor| factor.name != "working-set"), "{scale}");
         for set in ["set number 2000", "set number 4000", "set number 30000", "set transactions 50000"] {
-            assert!(said.out.contains(set), "{scale}: {set}");
+            assert!(output.out.contains(set), "{scale}: {set}");
         }
     }
     let file = root().join("studies/three-systems.toml");
-    let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", "distributions"]).expect(0);
-    said.says(&["by plot ubuntu, mint, fedora", "system=ubuntu"]);
+    let output = home.plumb_args(["study", "plan", file.to_str().unwrap(), "--scale", "distributions"]).expect(0);
+    output.expect_stdout(&["by plot ubuntu, mint, fedora", "system=ubuntu"]);
 }
 
 #[test]
@@ -116,9 +118,9 @@ fn a_study_that_is_wrong_ends_with_2_and_points_at_it() {
         "study.toml",
         "[experiment]\nname = \"x\"\n[workload]\nraed = { size = \"1MiB\" }\n[target]\npath = \"sim:hdd\"\n",
     );
-    let said = home.plumb("study plan study.toml");
-    assert_eq!(said.code, 2);
-    assert!(said.err.contains("study.toml:4:") && said.err.contains("did you mean `read`?"), "{}", said.err);
-    let said = home.plumb("study plan nothing.toml");
-    assert!(said.code == 2 && said.err.contains("cannot read nothing.toml"), "{}", said.err);
+    let output = home.plumb("study plan study.toml");
+    assert_eq!(output.code, 2);
+    assert!(output.err.contains("study.toml:4:") && output.err.contains("did you mean `read`?"), "{}", output.err);
+    let output = home.plumb("study plan nothing.toml");
+    assert!(output.code == 2 && output.err.contains("cannot read nothing.toml"), "{}", output.err);
 }

@@ -1,6 +1,6 @@
 //! All errors in a study are reported at once, before its first run.
 
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -62,11 +62,11 @@ fn studies(home: &Home) -> usize {
 fn a_good_study_is_checked_in_a_few_lines() {
     let home = Home::new();
     home.file("study.toml", SIMULATED);
-    let said = home.plumb("study plan study.toml --check").expect(0);
+    let output = home.plumb("study plan study.toml --check").expect(0);
     assert!(
-        said.out.contains("\nCheck\n  local  Linux ") && said.out.ends_with("  No problem found.\n"),
+        output.out.contains("\nCheck\n  local  Linux ") && output.out.ends_with("  No problem found.\n"),
         "{}",
-        said.out
+        output.out
     );
     let found = home.plumb("study plan study.toml --check --json").expect(0).json();
     assert_eq!((&found["schema"], &found["problems"]), (&"plumb.study-check/1".into(), &serde_json::json!([])));
@@ -76,12 +76,12 @@ fn a_good_study_is_checked_in_a_few_lines() {
 
 // Protects: the review's study had 36 failures of 36, one after another.
 #[test]
-fn all_that_is_wrong_is_told_at_once_and_nothing_begins() {
+fn all_problems_are_reported_at_once_and_nothing_begins() {
     let home = Home::new();
     home.file("study.toml", WRONG);
     for line in ["study run study.toml", "study plan study.toml --check"] {
-        let said = home.plumb(line);
-        assert_eq!(said.code, 2, "{said:?}");
+        let output = home.plumb(line);
+        assert_eq!(output.code, 2, "{output:?}");
         for part in [
             "problems found before the first run",
             "local: step 1 (loop): `directory` is `/no/such/directory`: no such directory; create it: mkdir -p",
@@ -90,10 +90,10 @@ fn all_that_is_wrong_is_told_at_once_and_nothing_begins() {
             "what is mounted at /mnt/plumb-check has 64MiB",
         ] {
             // Loops need root, so their size check is not reached.
-            let lines = said.err.lines().filter(|line| line.contains(part)).count();
-            assert_eq!(lines, 1, "`{part}`: {}", said.err);
+            let lines = output.err.lines().filter(|line| line.contains(part)).count();
+            assert_eq!(lines, 1, "`{part}`: {}", output.err);
         }
-        assert!(said.err.lines().all(|line| line.chars().count() < 400), "{}", said.err);
+        assert!(output.err.lines().all(|line| line.chars().count() < 400), "{}", output.err);
     }
     assert_eq!(studies(&home), 0);
     // mkfs completes ext4 itself; the plan already shows steps that leave work to the kernel.
@@ -101,12 +101,14 @@ fn all_that_is_wrong_is_told_at_once_and_nothing_begins() {
     // The plan contains the counts that every run must meet.
     let expect = "[[expect]]\nmetric = \"device.reads\"\nat-most = 2\nbecause = \"no reads\"\n";
     home.file("study.toml", &format!("{WRONG}\n{expect}"));
-    home.plumb("study plan study.toml").expect(0).says(&["Expected counts", "device.reads at most 2: no reads"]);
+    home.plumb("study plan study.toml")
+        .expect(0)
+        .expect_stdout(&["Expected counts", "device.reads at most 2: no reads"]);
     let device = "device = \"@disk\"";
     home.file("study.toml", &WRONG.replace(device, &format!("{device}\noptions = [\"-E\", \"lazy_itable_init=1\"]")));
     home.plumb("study plan study.toml")
         .expect(0)
-        .says(&["goes on initialising this ext4", "leave out lazy_itable_init"]);
+        .expect_stdout(&["goes on initialising this ext4", "leave out lazy_itable_init"]);
 }
 
 /// A refusal by ssh is a single sentence, printed once. A shell script replaces ssh.
@@ -121,14 +123,14 @@ fn a_host_that_is_not_reached_is_one_line() {
     let run = |line: &str| {
         let mut command = home.command(line.split(' '));
         command.env("PLUMB_SSH", &ssh);
-        Said::of(command)
+        CommandOutput::run(command)
     };
-    let said = run("study run study.toml");
-    assert_eq!(said.code, 2, "{said:?}");
-    let lines: Vec<&str> = said.err.lines().filter(|line| line.contains("box")).collect();
-    let [line] = lines.as_slice() else { panic!("{}", said.err) };
+    let output = run("study run study.toml");
+    assert_eq!(output.code, 2, "{output:?}");
+    let lines: Vec<&str> = output.err.lines().filter(|line| line.contains("box")).collect();
+    let [line] = lines.as_slice() else { panic!("{}", output.err) };
     assert!(line.contains("root@box: its host key has changed") && !line.contains("Broken pipe"), "{line}");
-    assert!(!said.err.contains("IT IS POSSIBLE"), "{}", said.err);
+    assert!(!output.err.contains("IT IS POSSIBLE"), "{}", output.err);
     assert!(run("-v study run study.toml").err.contains("ssh: IT IS POSSIBLE"));
 }
 
@@ -148,13 +150,13 @@ fn who_is_not_root_gets_the_line_that_makes_root_of_him() {
     let mut nobody = Command::new("setpriv");
     nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(plumb.get_program()).args(plumb.get_args());
     nobody.current_dir(home.work()).envs(plumb.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let said = Said::of(nobody);
-    if said.err.contains("setpriv: failed to execute") {
+    let output = CommandOutput::run(nobody);
+    if output.err.contains("setpriv: failed to execute") {
         return needs::not_shown("another user cannot run what was built here");
     }
-    assert_eq!(said.code, 2, "{said:?}");
-    let count = |part: &str| said.err.lines().filter(|line| line.contains(part)).count();
-    assert_eq!(count("step 1 (loop) needs root, and this user is not"), 1, "{}", said.err);
-    assert_eq!(count("Run it as root: sudo "), 1, "{}", said.err);
-    assert!(said.err.contains("study run study.toml") && !said.err.contains("Permission denied"), "{}", said.err);
+    assert_eq!(output.code, 2, "{output:?}");
+    let count = |part: &str| output.err.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(count("step 1 (loop) needs root, and this user is not"), 1, "{}", output.err);
+    assert_eq!(count("Run it as root: sudo "), 1, "{}", output.err);
+    assert!(output.err.contains("study run study.toml") && !output.err.contains("Permission denied"), "{}", output.err);
 }

@@ -65,9 +65,9 @@ fn a_study_is_killed_resumed_and_answered_without_a_run_lost_or_repeated() {
     assert!((3..16).contains(&before.len()), "{}", before.len());
     let killed = &studies(&home)[0];
     assert_eq!((&killed["running"], &killed["done"]), (&false.into(), &false.into()));
-    home.plumb("study list").expect(0).says(&["two-disks", "of 16 runs", "to be resumed"]);
+    home.plumb("study list").expect(0).expect_stdout(&["two-disks", "of 16 runs", "to be resumed"]);
 
-    home.plumb("study resume two-disks.toml").expect(0).says(&["is slower than"]);
+    home.plumb("study resume two-disks.toml").expect(0).expect_stdout(&["is slower than"]);
     let after = results(&home);
     assert_eq!(after.len(), 16);
     assert_eq!(after.iter().filter(|run| before.contains(run)).count(), before.len(), "what had ended is kept");
@@ -93,7 +93,7 @@ fn a_study_is_killed_resumed_and_answered_without_a_run_lost_or_repeated() {
         "SELECT count(DISTINCT value.value) FROM value JOIN study_run USING (run_id) WHERE metric = 'read.iops'",
     );
     assert_eq!(values[0][0], 16);
-    home.plumb("study report two-disks --md").expect(0).says(&["# two-disks", "| verdict |", "## Trust"]);
+    home.plumb("study report two-disks --md").expect(0).expect_stdout(&["# two-disks", "| verdict |", "## Trust"]);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_study_needs_a_store_and_a_name() {
     assert!(refused.code == 2 && refused.err.contains("stored run by run"), "{refused:?}");
     let none = home.plumb("study report nothing");
     assert!(none.code == 2 && none.err.contains("plumb study list"), "{none:?}");
-    home.plumb("study list").expect(0).says(&["No studies are stored"]);
+    home.plumb("study list").expect(0).expect_stdout(&["No studies are stored"]);
 }
 
 /// Conformance rules next to a number, in one directory; Linux breaks one of them.
@@ -158,12 +158,16 @@ path = "PLACE"
 fn a_study_has_conformance_as_an_outcome() {
     let home = Home::new();
     home.file("study.toml", &RULES.replace("PLACE", home.work().to_str().unwrap()));
-    let said = home.plumb("study run study.toml --exploratory");
-    assert!(said.code == 0 || said.code == 3, "{}", said.err);
-    let answer = said.out.lines().find(|line| line.starts_with("Rules of ")).unwrap_or_default();
-    assert!(answer.starts_with("Rules of POSIX, Linux's manual and what is common (rules): "), "{}", said.out);
+    let output = home.plumb("study run study.toml --exploratory");
+    assert!(output.code == 0 || output.code == 3, "{}", output.err);
+    let answer = output.out.lines().find(|line| line.starts_with("Rules of ")).unwrap_or_default();
+    assert!(answer.starts_with("Rules of POSIX, Linux's manual and what is common (rules): "), "{}", output.out);
     assert!(answer.contains("break none") || answer.contains("breaks none"), "{answer}");
-    assert!(said.out.contains("Conformance: rules") && said.out.contains("unlink.directory-eperm"), "{}", said.out);
+    assert!(
+        output.out.contains("Conformance: rules") && output.out.contains("unlink.directory-eperm"),
+        "{}",
+        output.out
+    );
     let report = home.plumb("study report last --json").json();
     let setup = &report["conformance"][0]["setups"][0];
     assert_eq!((&setup["runs"], &setup["failures"]), (&2.into(), &0.into()), "{setup}");
@@ -175,9 +179,9 @@ fn a_study_has_conformance_as_an_outcome() {
     assert_eq!(home.query("SELECT count(*) FROM study_run JOIN conformance ON conformance.id = conformance_id"), [[2]]);
     home.plumb("report last --xlsx book.xlsx").expect(0);
     home.file("broken.toml", &RULES.replace("level = \"common\"", "level = \"strict\"").replace("PLACE", "/tmp"));
-    let said = home.plumb("study plan broken.toml --exploratory").expect(2);
-    assert!(said.err.contains("broken.toml:7:"), "{}", said.err);
+    let output = home.plumb("study plan broken.toml --exploratory").expect(2);
+    assert!(output.err.contains("broken.toml:7:"), "{}", output.err);
     home.file("device.toml", &RULES.replace("PLACE", "sim:ssd"));
-    let said = home.plumb("study plan device.toml --exploratory").expect(2);
-    assert!(said.err.contains("the rules are those of file systems"), "{}", said.err);
+    let output = home.plumb("study plan device.toml --exploratory").expect(2);
+    assert!(output.err.contains("the rules are those of file systems"), "{}", output.err);
 }

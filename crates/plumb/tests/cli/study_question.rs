@@ -66,7 +66,7 @@ fn another_question_is_answered_without_measuring_and_marked() {
     }
     assert_eq!((&by_depth["asked"]["exploratory"], &by_depth["asked"]["planned"]["by"]), (&3.into(), &"device".into()));
     assert_eq!(by_depth["plan_hash"], own["plan_hash"]);
-    home.plumb("study report last --by depth").expect(0).says(&[
+    home.plumb("study report last --by depth").expect(0).expect_stdout(&[
         "Asked: depth within device",
         "3 contrasts that the plan did not declare: exploratory, corrected for their number (Holm)",
         "Exploratory: depth 4 is faster than depth 1",
@@ -74,8 +74,9 @@ fn another_question_is_answered_without_measuring_and_marked() {
     ]);
     home.plumb("study report last --by depth --md")
         .expect(0)
-        .says(&["did not declare: exploratory", "| exploratory |"]);
-    let averaged = home.with(["study", "report", "last", "--by", "depth", "--within", "", "--json"]).expect(0).json();
+        .expect_stdout(&["did not declare: exploratory", "| exploratory |"]);
+    let averaged =
+        home.plumb_args(["study", "report", "last", "--by", "depth", "--within", "", "--json"]).expect(0).json();
     // An easily changed factor is judged by provisionings: three on each of three devices.
     assert_eq!((contrasts(&averaged).len(), &contrasts(&averaged)[0]["blocks"]), (1, &9.into()));
 
@@ -91,14 +92,14 @@ fn another_question_is_answered_without_measuring_and_marked() {
 #[test]
 fn what_a_study_does_not_have_is_refused_with_what_it_has() {
     let home = measured();
-    for (words, said) in [
+    for (words, output) in [
         ("--by dpeth", "there is `device`, `depth`"),
         ("--by 4", "it is a level of `depth`: `depth=4`"),
         ("--by depth=8", "`depth` has no level `8`; there is `1`, `4`"),
         ("--by depth --within depth", "`depth` is what is compared"),
         ("--metrics write.bw", "no accepted run of the study has it"),
     ] {
-        home.plumb(&format!("study report last {words}")).expect(2).complains(&[said]);
+        home.plumb(&format!("study report last {words}")).expect(2).expect_stderr(&[output]);
     }
 }
 
@@ -115,11 +116,16 @@ fn a_report_names_the_system_and_sets_results_by_level() {
         assert!(names.contains(name), "{name}: {names:?}");
     }
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let page = home.plumb("study report last").expect(0).says(&["Results by device", "Systems", kernel.trim()]);
+    let page =
+        home.plumb("study report last").expect(0).expect_stdout(&["Results by device", "Systems", kernel.trim()]);
     assert!(!page.out.contains("Every contrast\n"), "{}", page.out);
-    let full = home.plumb("study report last -v").expect(0).says(&["Every contrast", "All 6 cells"]);
+    let full = home.plumb("study report last -v").expect(0).expect_stdout(&["Every contrast", "All 6 cells"]);
     assert!(full.out.lines().count() > page.out.lines().count());
-    home.plumb("study report last --md").expect(0).says(&["## Results by device", "## Systems", "## Every contrast"]);
+    home.plumb("study report last --md").expect(0).expect_stdout(&[
+        "## Results by device",
+        "## Systems",
+        "## Every contrast",
+    ]);
 }
 
 #[test]

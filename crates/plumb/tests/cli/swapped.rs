@@ -190,10 +190,10 @@ fn links_in_own_trees_are_not_followed() {
         let files = ["r0-f0", "r0-f1", "file.mdtest.0.0", "file.mdtest.0.1"];
         files.iter().for_each(|file| fs::write(victim.join(file), PRECIOUS).unwrap());
         symlink(&victim, &link).unwrap();
-        let said = home.plumb(line);
+        let output = home.plumb(line);
         // mdtest always exits with 0, and prints a warning.
-        let is_told = if line.contains("mdtest") { said.out.contains("WARNING: ") } else { said.code != 0 };
-        assert!(is_told, "{line}: {said:?}");
+        let is_reported = if line.contains("mdtest") { output.out.contains("WARNING: ") } else { output.code != 0 };
+        assert!(is_reported, "{line}: {output:?}");
         for file in files {
             assert_eq!(fs::read_to_string(victim.join(file)).unwrap(), PRECIOUS, "{line}: {file}");
         }
@@ -231,9 +231,9 @@ fn only_files_are_removed() {
             format!("as iozone -i 0 -s 4k -r 4k -f {name}"),
             format!("as ior -a POSIX -w -b 4k -t 4k -o {name}"),
         ] {
-            let said = home.plumb(&line);
-            assert!(is_there(&at(name)), "{line}: {said:?}");
-            assert_ne!(said.code, 0, "{line}: {said:?}");
+            let output = home.plumb(&line);
+            assert!(is_there(&at(name)), "{line}: {output:?}");
+            assert_ne!(output.code, 0, "{line}: {output:?}");
         }
     }
     // In trees, under names that a tool deletes.
@@ -247,9 +247,9 @@ fn only_files_are_removed() {
         let path = home.work().join(directory).join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        let said = home.plumb(line);
-        assert!(fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_fifo()), "{line}: {said:?}");
-        assert_ne!(said.code, 0, "{line}: {said:?}");
+        let output = home.plumb(line);
+        assert!(fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_fifo()), "{line}: {output:?}");
+        assert_ne!(output.code, 0, "{line}: {output:?}");
     }
 }
 

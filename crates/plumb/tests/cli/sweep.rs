@@ -33,7 +33,7 @@ fn a_depth_sweep_finds_the_knee_where_the_device_is_full() {
 /// Protects the comparability of two curves, as in `plumb run`: the op size, unless it is swept, and the cache mode are
 /// printed.
 #[test]
-fn a_sweep_says_the_block_size_and_the_cache_mode() {
+fn a_sweep_prints_the_block_size_and_the_cache_mode() {
     let home = Home::new();
     let head = |line: &str| {
         let page = home.plumb(&format!("sweep {line} sim:nvme --time 20ms --repeat 1")).expect(0).out;
@@ -89,7 +89,7 @@ fn rates_go_past_the_maximum_and_response_time_shows_it() {
     assert!(p99(first, "response") < 1.1 * p99(first, "service"), "{first:#}");
     home.plumb("sweep rate=auto sim:ssd --points 3 --time 100ms")
         .expect(0)
-        .says(&["p99 service | response", "Poisson"]);
+        .expect_stdout(&["p99 service | response", "Poisson"]);
 }
 
 #[test]
@@ -129,12 +129,12 @@ fn every_key_sweeps() {
         "depth=1..4 --rate 2k/s",
         "depth=1..4 --for small-files --phase create --set files=100",
     ] {
-        let said = home.plumb(&format!("sweep {arguments} sim:ssd --time 100ms --repeat 2 --json"));
+        let output = home.plumb(&format!("sweep {arguments} sim:ssd --time 100ms --repeat 2 --json"));
         if arguments.contains("small-files") {
-            said.expect(2).complains(&["sweep `threads`"]);
+            output.expect(2).expect_stderr(&["sweep `threads`"]);
             continue;
         }
-        let sweep = said.expect(0).json();
+        let sweep = output.expect(0).json();
         for point in sweep["curves"][0]["points"].as_array().unwrap() {
             assert!(point["rate"]["value"].as_f64().unwrap() > 0.0, "{arguments}: {point:#}");
         }
@@ -158,8 +158,8 @@ fn sweeps_fit_their_schema() {
 #[test]
 fn rejected_points_are_missing() {
     let home = Home::new();
-    let said = home.plumb("sweep depth=1..4 sim:ssd?errors=5% --time 100ms --json").expect(3);
-    let sweep = said.json();
+    let output = home.plumb("sweep depth=1..4 sim:ssd?errors=5% --time 100ms --json").expect(3);
+    let sweep = output.json();
     for point in sweep["curves"][0]["points"].as_array().unwrap() {
         assert!(point["rate"].is_null() && point["service"]["p99"].is_null(), "{point:#}");
         assert!(point["rejected"]["rate"]["value"].as_f64() > Some(0.0), "shown all the same: {point:#}");
@@ -167,7 +167,7 @@ fn rejected_points_are_missing() {
     }
     assert_eq!(sweep["left_out"].as_array().unwrap().len(), 9);
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 9);
-    home.plumb("sweep depth=1..4 sim:ssd?errors=5% --time 100ms").expect(3).says(&[
+    home.plumb("sweep depth=1..4 sim:ssd?errors=5% --time 100ms").expect(3).expect_stdout(&[
         "no curve: the checks rejected all of its 9 runs",
         "9 of 9 runs were rejected",
         "fail B9 depth=",
@@ -191,7 +191,7 @@ fn what_cannot_be_swept_is_refused_before_anything_runs() {
         ("sweep depth=1..4 --read-only --for random-write sim:ssd", "only reads"),
         ("sweep depth=1..4 no-such-place", "cannot be used"),
     ] {
-        home.plumb(line).expect(2).complains(&[text]);
+        home.plumb(line).expect(2).expect_stderr(&[text]);
     }
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 0, "nothing ran");
 }
@@ -203,7 +203,7 @@ fn a_file_that_is_there_is_only_read() {
     let text: String = (0..1 << 20).map(|number: u32| char::from(b'a' + (number % 26) as u8)).collect();
     let path = home.file("mine", &text);
     let line = "sweep depth=1..4 mine --read-only --time 200ms --repeat 1 --set cache=warm --json";
-    let sweep = home.plumb(line).ran().json();
+    let sweep = home.plumb(line).expect_measured().json();
     assert_eq!(sweep["path"], "mine");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     // The guard refuses a request to write to it.
@@ -216,8 +216,8 @@ fn a_file_that_is_there_is_only_read() {
 fn a_directory_is_left_as_it_was() {
     let home = Home::new();
     home.plumb("sweep depth=1,4 . --size 4MiB --time 200ms --repeat 2")
-        .ran()
-        .complains(&["of test data, once, and removes it at the end"]);
+        .expect_measured()
+        .expect_stderr(&["of test data, once, and removes it at the end"]);
     assert_no_test_data(&home.work());
     assert_eq!(std::fs::read_dir(home.registry()).map_or(0, Iterator::count), 0);
 }
@@ -227,8 +227,8 @@ fn ctrl_c_prints_what_there_is_and_cleans_up() {
     let home = Home::new();
     let child = home.start("sweep depth=1,4 . --size 4MiB --time 2s --repeat 50 --budget 1h --json");
     wait_until("two runs are done", || {
-        let said = home.with(["query", "SELECT count(*) FROM run WHERE status = 'ok'", "--json"]);
-        said.code == 0 && said.json()["rows"][0][0].as_i64().unwrap() >= 2
+        let printed = home.plumb_args(["query", "SELECT count(*) FROM run WHERE status = 'ok'", "--json"]);
+        printed.code == 0 && printed.json()["rows"][0][0].as_i64().unwrap() >= 2
     });
     assert!(!test_directories(&home.work()).is_empty());
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
@@ -250,15 +250,17 @@ fn assertions_decide_the_exit_code() {
         for condition in conditions {
             words.extend(["--assert", condition]);
         }
-        home.with(words)
+        home.plumb_args(words)
     };
     run("sim:ssd", &["read.lat.p99 < 5ms", "random-read/read.iops >= 1k/s"])
         .expect(0)
-        .says(&["ok read.lat.p99 < 5ms (random-read", "ok random-read/read.iops >= 1k/s"]);
-    run("sim:ssd", &["read.lat.p99 < 5ms", "read.bw > 9GB/s"]).expect(1).says(&["false read.bw > 9GB/s (random-read"]);
+        .expect_stdout(&["ok read.lat.p99 < 5ms (random-read", "ok random-read/read.iops >= 1k/s"]);
+    run("sim:ssd", &["read.lat.p99 < 5ms", "read.bw > 9GB/s"])
+        .expect(1)
+        .expect_stdout(&["false read.bw > 9GB/s (random-read"]);
     // A condition on an unmeasured number is not true.
-    run("sim:ssd", &["write.lat.p99 < 5ms"]).expect(1).says(&["not measured: no phase has write.lat.p99"]);
-    let json = home.with([
+    run("sim:ssd", &["write.lat.p99 < 5ms"]).expect(1).expect_stdout(&["not measured: no phase has write.lat.p99"]);
+    let json = home.plumb_args([
         "run",
         "random-read",
         "--at",
@@ -282,8 +284,8 @@ fn a_rejected_result_stays_rejected_whatever_is_asserted() {
     let home = Home::new();
     for condition in ["read.bw > 1MB/s", "read.bw > 900GB/s"] {
         let words = ["run", "stream-read", "--at", "sim:hdd?cached=60%", "--assert", condition];
-        let said = home.with(words).expect(3);
-        said.says(&["The checks reject this result: whether a condition is true or false", "Rejected: "]);
+        let output = home.plumb_args(words).expect(3);
+        output.expect_stdout(&["The checks reject this result: whether a condition is true or false", "Rejected: "]);
     }
 }
 
@@ -295,30 +297,34 @@ fn a_bad_assertion_is_pointed_at_before_anything_runs() {
         ("read.lat.p99 < 5MB/s", ["  |                ^^^^^\n", "is not a time"]),
         ("random-raed/read.bw > 1MB/s", ["  | ^^^^^^^^^^^\n", "did you mean `random-read`?"]),
     ] {
-        home.with(["run", "random-read", "--at", "sim:ssd", "--assert", condition]).expect(2).complains(&texts);
+        home.plumb_args(["run", "random-read", "--at", "sim:ssd", "--assert", condition])
+            .expect(2)
+            .expect_stderr(&texts);
     }
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 0);
 }
 
 #[test]
-fn until_steady_says_after_how_many_rounds() {
+fn until_steady_prints_the_number_of_rounds() {
     let home = Home::new();
     home.plumb("run random-read --at sim:ssd --until steady")
         .expect(0)
-        .says(&["steady random-read: steady after 5 rounds of 1s"]);
+        .expect_stdout(&["steady random-read: steady after 5 rounds of 1s"]);
     let result = home.plumb("run random-read --at sim:ssd --until steady:2s --json").expect(0).json();
     assert_eq!(result["steady"][0]["reached"], true);
     assert_eq!(result["steady"][0]["round_ns"], 2_000_000_000u64);
-    home.plumb("run random-read --at sim:ssd --until stady").expect(2).complains(&["use `steady`"]);
-    home.plumb("run stream-write --at sim:ssd --until steady").ran().says(&["stream-write: ended by its own limit"]);
+    home.plumb("run random-read --at sim:ssd --until stady").expect(2).expect_stderr(&["use `steady`"]);
+    home.plumb("run stream-write --at sim:ssd --until steady")
+        .expect_measured()
+        .expect_stdout(&["stream-write: ended by its own limit"]);
 }
 
 #[test]
-fn preconditioning_says_what_it_writes_and_is_in_the_result() {
+fn preconditioning_prints_its_bytes_and_is_in_the_result() {
     let home = Home::new();
-    let said = home.plumb("run random-write --at sim:ssd --set size=64MiB --precondition").expect(0);
-    let said = said.complains(&["writes 128 MiB to `data` in sequence", "until they are steady"]);
-    said.says(&["preconditioning-fill-data", "preconditioning-rounds-random-write: steady after 5 rounds"]);
+    let output = home.plumb("run random-write --at sim:ssd --set size=64MiB --precondition").expect(0);
+    let output = output.expect_stderr(&["writes 128 MiB to `data` in sequence", "until they are steady"]);
+    output.expect_stdout(&["preconditioning-fill-data", "preconditioning-rounds-random-write: steady after 5 rounds"]);
     let line = "run random-write --at sim:ssd --set size=64MiB --precondition --assert write.iops>1k --json";
     let result = home.plumb(line).expect(0).json();
     let phases: Vec<&str> =
@@ -326,7 +332,7 @@ fn preconditioning_says_what_it_writes_and_is_in_the_result() {
     assert_eq!(phases, ["preconditioning-fill-data", "preconditioning-rounds-random-write", "random-write"]);
     let observed = result["assertions"][0]["observed"].as_array().unwrap();
     assert_eq!(observed.len(), 1, "an assertion does not speak of preconditioning: {observed:?}");
-    home.plumb("run mail --at sim:ssd --precondition").expect(2).complains(&["nothing to precondition"]);
+    home.plumb("run mail --at sim:ssd --precondition").expect(2).expect_stderr(&["nothing to precondition"]);
 }
 
 /// Points without a p99 are neither within a limit nor beyond it.
@@ -334,9 +340,9 @@ fn preconditioning_says_what_it_writes_and_is_in_the_result() {
 fn a_limit_that_cannot_be_judged_is_not_called_missed() {
     let home = Home::new();
     let short = "sweep depth=1,2,4 sim:hdd --time 1s --p99 50ms";
-    let said = home.plumb(short).expect(0);
-    assert!(!said.out.contains("No point is within"), "{}", said.out);
-    said.says(&["3 of 3 points cannot be judged against p99 ≤ 50.0 ms: their runs are too short for a p99; run longer: `--time "]);
+    let output = home.plumb(short).expect(0);
+    assert!(!output.out.contains("No point is within"), "{}", output.out);
+    output.expect_stdout(&["3 of 3 points cannot be judged against p99 ≤ 50.0 ms: their runs are too short for a p99; run longer: `--time "]);
     let within = home.plumb(&format!("{short} --json")).expect(0).json()["curves"][0]["found"]["within"].clone();
     assert_eq!((&within["best"], &within["unjudged"]), (&serde_json::Value::Null, &3.into()));
 }
@@ -348,7 +354,7 @@ fn the_runs_of_a_sweep_are_found_by_their_tag() {
     let tag = sweep["tag"].as_str().unwrap();
     let tagged = home.query(&format!("SELECT count(*) FROM run_tag WHERE tag = '{tag}'"));
     assert_eq!(tagged[0][0], sweep["runs"].as_array().unwrap().len());
-    home.plumb("sweep depth=1,2 sim:ssd").expect(0).says(&["Runs: plumb list --tag sweep-"]);
+    home.plumb("sweep depth=1,2 sim:ssd").expect(0).expect_stdout(&["Runs: plumb list --tag sweep-"]);
     let unkept = home.plumb("sweep depth=1,2 sim:ssd --no-store --json").expect(0).json();
     assert_eq!(unkept["tag"], serde_json::Value::Null);
 }

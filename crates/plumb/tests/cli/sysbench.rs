@@ -97,20 +97,21 @@ fn a_rate_and_a_histogram_are_sysbenchs() {
     let real = Command::new("sysbench").args(words.split(' ')).current_dir(home.work()).output().unwrap();
     let real = String::from_utf8_lossy(&real.stdout).into_owned();
     let ours = home.plumb(&format!("as sysbench {words}")).expect(0).out;
-    for told in [&real, &ours] {
+    for reported in [&real, &ours] {
         let number = |label: &str| {
-            let line = told.lines().find(|line| line.contains(label)).unwrap_or_else(|| panic!("{label}: {told}"));
+            let line =
+                reported.lines().find(|line| line.contains(label)).unwrap_or_else(|| panic!("{label}: {reported}"));
             line.split_whitespace().last().unwrap().parse::<f64>().unwrap()
         };
         let events = number("total number of events:");
-        assert!((450.0..=750.0).contains(&events), "{told}");
-        assert!(told.contains("\nTarget transaction rate: 300/sec\n"), "{told}");
-        let rows: Vec<&str> = told.lines().filter(|line| line.contains(" |*")).collect();
+        assert!((450.0..=750.0).contains(&events), "{reported}");
+        assert!(reported.contains("\nTarget transaction rate: 300/sec\n"), "{reported}");
+        let rows: Vec<&str> = reported.lines().filter(|line| line.contains(" |*")).collect();
         let counted: f64 = rows.iter().map(|row| row.split_whitespace().last().unwrap().parse::<f64>().unwrap()).sum();
-        assert_eq!(counted, events, "{told}");
-        assert!(rows.iter().all(|row| row.find('|') == Some(13)), "{told}");
+        assert_eq!(counted, events, "{reported}");
+        assert!(rows.iter().all(|row| row.find('|') == Some(13)), "{reported}");
     }
-    let above = |told: &str| told.lines().find(|line| line.contains("distribution")).map(str::to_owned);
+    let above = |reported: &str| reported.lines().find(|line| line.contains("distribution")).map(str::to_owned);
     assert_eq!(above(&ours), above(&real));
 }
 
@@ -150,7 +151,7 @@ fn validated_files_are_sysbenchs() {
         assert!(real("--file-test-mode=seqrewr --events=256 run").0);
         plumb("--file-test-mode=seqrd --events=256 run").expect(0);
         // The original has changed the files, so ours refuses to remove them.
-        plumb("cleanup").expect(5).complains(&["test_file.0", "PLUMB_ALLOW="]);
+        plumb("cleanup").expect(5).expect_stderr(&["test_file.0", "PLUMB_ALLOW="]);
         assert!(real("cleanup").0 && real("prepare").0);
         plumb("--file-test-mode=rndrd --events=256 run").expect(0);
     }
@@ -170,10 +171,10 @@ fn validated_files_are_sysbenchs() {
     let wrong = plumb("--file-test-mode=seqrd --events=256 run").expect(1).out;
     assert!(wrong.contains("FATAL: the block at offset 16384 was written for offset 0\n"), "{wrong}");
     if has_real {
-        let (passes, told) = real("--file-test-mode=seqrd --events=256 run");
+        let (passes, reported) = real("--file-test-mode=seqrd --events=256 run");
         assert!(
-            !passes && told.contains("FATAL: Validation failed on file 2, block offset 16384, exiting..."),
-            "{told}"
+            !passes && reported.contains("FATAL: Validation failed on file 2, block offset 16384, exiting..."),
+            "{reported}"
         );
     }
 }

@@ -1,6 +1,6 @@
 //! `plumb trace` end to end.
 
-use crate::common::{Home, Said, needs, wait_until};
+use crate::common::{CommandOutput, Home, needs, wait_until};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ fn text(path: &Path) -> &str {
 
 /// The page begins with the answer, and the JSON has the same numbers with their units.
 #[test]
-fn show_says_what_a_recording_is_like() {
+fn show_characterises_a_recording() {
     let home = Home::new();
-    let page = home.with(["trace", "show", text(&golden("strace_y.txt"))]).expect(0).out;
+    let page = home.plumb_args(["trace", "show", text(&golden("strace_y.txt"))]).expect(0).out;
     let first = page.split("\n\n").next().unwrap().replace('\n', " ");
     assert!(first.contains("(strace): 45 ops in 5.03 s on 7 files by 3 threads"), "{first}");
     assert!(page.contains("mapped into memory"), "{page}");
     // The recording contains a file name with a line break; no line of the page begins with the rest of it.
     assert!(!page.lines().any(|line| line.starts_with(".txt")), "{page}");
-    let sheet = home.with(["trace", "show", text(&golden("loop.blktrace")), "--json"]).expect(0).json();
+    let sheet = home.plumb_args(["trace", "show", text(&golden("loop.blktrace")), "--json"]).expect(0).json();
     assert_eq!(sheet["schema"], "plumb.trace-sheet/1");
     assert_eq!(sheet["mix"]["ops"], 112);
     assert_eq!(sheet["data_ops"]["size_p50_bytes"], 4096);
@@ -52,21 +52,21 @@ fn show_is_about_the_programs_own_files_on_one_screen() {
     home.file("unsynced.strace", &text);
     text.push_str("1 1.100000 fsync(1</d/out>) = 0 <0.010000>\n");
     home.file("dd.strace", &text);
-    let said = home.plumb("trace show dd.strace").expect(0);
-    let page = said.out.clone();
-    let said = said.says(&[
+    let output = home.plumb("trace show dd.strace").expect(0);
+    let page = output.out.clone();
+    let output = output.expect_stdout(&[
         "durable writes 100 %",
         "read 832 B",
         "written 40 MiB",
         "41 ops on /dev/zero (40 MiB) are left out",
     ]);
     assert!(page.lines().count() <= 24, "{page}");
-    let files = said.out.split("busiest files").nth(1).unwrap();
+    let files = output.out.split("busiest files").nth(1).unwrap();
     assert!(files.contains("/d/out") && !files.contains("libc.so"), "{page}");
     let full = home
         .plumb("trace show dd.strace -v")
         .expect(0)
-        .says(&["libc.so.6", "miss ratios", "working set", "gap p99"])
+        .expect_stdout(&["libc.so.6", "miss ratios", "working set", "gap p99"])
         .out;
     assert!(full.lines().count() > 40, "{full}");
     let sheet = |file: &str| home.plumb(&format!("trace show {file} --json")).expect(0).json();
@@ -86,7 +86,7 @@ fn a_direct_replay_opens_its_files_directly() {
     let recording = golden("loop.blktrace");
     let replay = |more: &str| {
         let words = ["trace", "replay", text(&recording), "--at", "sim:ssd", "--translate"];
-        home.with(words.into_iter().chain(more.split_whitespace())).expect(0).out
+        home.plumb_args(words.into_iter().chain(more.split_whitespace())).expect(0).out
     };
     let (as_is, direct) = (replay(""), replay("--direct"));
     assert!(direct.contains("files.direct = true") && !as_is.contains("direct"), "{direct}");
@@ -112,20 +112,20 @@ fn removed_files_are_among_the_busiest() {
 fn convert_keeps_what_the_format_can_express() {
     let home = Home::new();
     let from = golden("strace_y.txt");
-    let said = home.with(["trace", "convert", text(&from), "app.trace"]).expect(0).out;
-    assert_eq!(said, "45 records written to app.trace\n");
+    let output = home.plumb_args(["trace", "convert", text(&from), "app.trace"]).expect(0).out;
+    assert_eq!(output, "45 records written to app.trace\n");
     let mode = std::fs::metadata(home.work().join("app.trace")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let compared = home.with(["trace", "compare", text(&from), "app.trace", "--json"]).expect(0).json();
+    let compared = home.plumb_args(["trace", "compare", text(&from), "app.trace", "--json"]).expect(0).json();
     let metrics = compared["metrics"].as_array().unwrap();
     assert!(metrics.len() > 20 && metrics.iter().all(|metric| metric["a"] == metric["b"]), "{compared}");
     let apart = |value: &Value| value["distance"].as_f64().unwrap();
     assert!(compared["distributions"].as_array().unwrap().iter().all(|one| apart(one) == 0.0));
     // The second time, the file exists.
-    let refused = home.with(["trace", "convert", text(&from), "app.trace"]).expect(2).err;
+    let refused = home.plumb_args(["trace", "convert", text(&from), "app.trace"]).expect(2).err;
     assert!(refused.contains("app.trace exists"), "{refused}");
-    let said = home.with(["trace", "convert", "app.trace", "app.iolog"]).expect(0).out;
-    assert!(said.contains("left out") && said.contains("1 files renamed"), "{said}");
+    let output = home.plumb_args(["trace", "convert", "app.trace", "app.iolog"]).expect(0).out;
+    assert!(output.contains("left out") && output.contains("1 files renamed"), "{output}");
     let lines = std::fs::read_to_string(home.work().join("app.iolog")).unwrap();
     assert!(lines.starts_with("fio version 3 iolog\n"), "{lines}");
     assert!(lines.contains(" /mnt/t/data/g/d/f1 write 100 5000\n"), "{lines}");
@@ -146,11 +146,11 @@ fn convert_keeps_what_the_format_can_express() {
 fn names_can_be_hidden() {
     let home = Home::new();
     let from = golden("strace_y.txt");
-    home.with(["trace", "convert", text(&from), "hidden.csv", "--anonymise"]).expect(0);
+    home.plumb_args(["trace", "convert", text(&from), "hidden.csv", "--anonymise"]).expect(0);
     let hidden = std::fs::read_to_string(home.work().join("hidden.csv")).unwrap();
     assert!(!hidden.contains("mnt") && !hidden.contains("data"), "{hidden}");
-    home.with(["trace", "convert", text(&from), "hidden.trace", "--anonymise"]).expect(0);
-    let compared = home.with(["trace", "compare", text(&from), "hidden.trace", "--json"]).expect(0).json();
+    home.plumb_args(["trace", "convert", text(&from), "hidden.trace", "--anonymise"]).expect(0);
+    let compared = home.plumb_args(["trace", "compare", text(&from), "hidden.trace", "--json"]).expect(0).json();
     assert!(compared["metrics"].as_array().unwrap().iter().all(|metric| metric["a"] == metric["b"]), "{compared}");
     let bytes = std::fs::read(home.work().join("hidden.trace")).unwrap();
     assert!(bytes.windows(13).any(|window| window == b"anonymised: 1"));
@@ -158,7 +158,7 @@ fn names_can_be_hidden() {
 
 /// A broken recording is an error with its place; a damaged one of Plumb's own is shown up to the damage.
 #[test]
-fn broken_recordings_are_told_with_their_place() {
+fn broken_recordings_are_reported_with_their_place() {
     let home = Home::new();
     home.file("bad.strace", "1 0.5 read(3</a>, \"\", 5) = 5\n1 0.6 read(3</a>, \"\n");
     let error = home.plumb("trace show bad.strace").expect(2).err;
@@ -168,7 +168,7 @@ fn broken_recordings_are_told_with_their_place() {
     assert!(error.contains("unknown recording format"), "{error}");
     let error = home.plumb("trace show unknown --from nothing").expect(2).err;
     assert!(error.contains("unknown format `nothing`; known: plumb, iolog"), "{error}");
-    home.with(["trace", "convert", text(&golden("strace_y.txt")), "app.trace"]).expect(0);
+    home.plumb_args(["trace", "convert", text(&golden("strace_y.txt")), "app.trace"]).expect(0);
     let bytes = std::fs::read(home.work().join("app.trace")).unwrap();
     std::fs::write(home.work().join("torn.trace"), &bytes[..bytes.len() - 400]).unwrap();
     let page = home.plumb("trace show torn.trace").expect(0).out.replace('\n', " ");
@@ -212,10 +212,10 @@ fn fio_replays_what_was_converted() {
     );
     home.file("app.strace", &lines);
     home.plumb("trace convert app.strace app.iolog").expect(0);
-    let said = home
+    let output = home
         .plumb("as fio --name=r --read_iolog=app.iolog --replay_no_stall=1 --ioengine=psync --output-format=json")
         .expect(0);
-    let result = said.json();
+    let result = output.json();
     assert_eq!(result["jobs"][0]["read"]["total_ios"], 2);
     assert_eq!(result["jobs"][0]["read"]["io_bytes"], 4608);
 }
@@ -228,13 +228,13 @@ fn record_sees_what_a_program_and_its_children_do() {
     }
     let home = Home::new();
     let script = "mkdir d; cd d; dd if=/dev/zero of=a bs=4096 count=100 conv=fsync 2>/dev/null; mv a b; cat b | cat > c; exec 5>>c; echo x >&5";
-    let said = home.with(["trace", "record", "-o", "sh.trace", "--", "sh", "-c", script]);
-    if said.code == 4 && said.err.contains("cannot record") {
+    let printed = home.plumb_args(["trace", "record", "-o", "sh.trace", "--", "sh", "-c", script]);
+    if printed.code == 4 && printed.err.contains("cannot record") {
         // Root within a container, or a locked-down kernel.
         return needs::skip("the kernel lets nobody load programs");
     }
-    let said = said.expect(0);
-    assert!(said.out.contains("ops recorded in sh.trace"), "{}", said.out);
+    let printed = printed.expect(0);
+    assert!(printed.out.contains("ops recorded in sh.trace"), "{}", printed.out);
     let mode = std::fs::metadata(home.work().join("sh.trace")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     home.plumb("trace convert sh.trace sh.csv").expect(0);
@@ -268,8 +268,8 @@ fn record_of_nothing_is_an_error() {
     if !needs::is_root() {
         return needs::skip("needs root");
     }
-    let said = home.plumb("trace record -o nothing.trace -- ./there-is-no-such-program");
-    assert!(said.code == 2 || said.err.contains("cannot record"), "{said:?}");
+    let output = home.plumb("trace record -o nothing.trace -- ./there-is-no-such-program");
+    assert!(output.code == 2 || output.err.contains("cannot record"), "{output:?}");
     assert!(!home.work().join("nothing.trace").exists());
 }
 
@@ -282,18 +282,18 @@ fn record_sees_what_a_device_is_asked_for() {
     let home = Home::new();
     let image = home.work().join("image");
     std::fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
-    let Some(device) = Loop::of(&image) else { return needs::skip("there are no loop devices") };
+    let Some(device) = Loop::attach(&image) else { return needs::skip("there are no loop devices") };
     let output = format!("of={}", device.0);
     for by in ["bpf", "tracefs"] {
         let name = format!("{by}.trace");
         let words = ["trace", "record", "--by", by, "-o", &name, "--dev", &device.0, "--"];
         let write = ["dd", "if=/dev/zero", &output, "bs=8k", "count=50", "oflag=direct"];
-        let said = home.with(words.iter().chain(&write));
-        if said.code == 4 && said.err.contains("cannot record") {
+        let printed = home.plumb_args(words.iter().chain(&write));
+        if printed.code == 4 && printed.err.contains("cannot record") {
             needs::skip("the kernel lets nobody record");
             continue;
         }
-        said.expect(0);
+        printed.expect(0);
         home.plumb(&format!("trace convert {name} {by}.csv")).expect(0);
         let csv = std::fs::read_to_string(home.work().join(format!("{by}.csv"))).unwrap();
         let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
@@ -304,7 +304,7 @@ fn record_sees_what_a_device_is_asked_for() {
         assert!(writes.iter().all(is_whole), "{csv}");
         assert!(rows[1..].iter().all(|row| row[3] == rows[1][3]), "one device: {csv}");
     }
-    home.with(["trace", "record", "--dev", "/dev/null"]).expect(2);
+    home.plumb_args(["trace", "record", "--dev", "/dev/null"]).expect(2);
 }
 
 /// A device without a request queue, written by two processes at once: each write is one record with its end.
@@ -326,11 +326,11 @@ fn record_sees_devices_without_queues() {
     let counted = |by: &str| {
         let name = format!("{by}.trace");
         let words = ["trace", "record", "--by", by, "-o", &name, "--dev", &device, "--", "sh", "-c", &script];
-        let said = home.with(words);
-        if said.code == 4 && said.err.contains("cannot record") {
+        let output = home.plumb_args(words);
+        if output.code == 4 && output.err.contains("cannot record") {
             return None;
         }
-        said.expect(0);
+        output.expect(0);
         home.plumb(&format!("trace convert {name} {by}.csv")).expect(0);
         let csv = std::fs::read_to_string(home.work().join(format!("{by}.csv"))).unwrap();
         let rows = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -357,13 +357,13 @@ struct Loop(String);
 
 impl Loop {
     /// Returns `None` if there are none. If another test takes one first, it tries again.
-    fn of(image: &Path) -> Option<Loop> {
+    fn attach(image: &Path) -> Option<Loop> {
         for _ in 0..20 {
-            let said = std::process::Command::new("losetup").args(["--find", "--show"]).arg(image).output().ok()?;
-            if said.status.success() {
-                return Some(Loop(String::from_utf8(said.stdout).ok()?.trim().to_owned()));
+            let output = std::process::Command::new("losetup").args(["--find", "--show"]).arg(image).output().ok()?;
+            if output.status.success() {
+                return Some(Loop(String::from_utf8(output.stdout).ok()?.trim().to_owned()));
             }
-            eprintln!("losetup: {}", String::from_utf8_lossy(&said.stderr));
+            eprintln!("losetup: {}", String::from_utf8_lossy(&output.stderr));
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
         None
@@ -425,12 +425,12 @@ fn every_way_records_the_same_ops() {
         exec 5>>c; echo x >&5; (exec 6<b; rm b; cat <&6 >/dev/null)";
     let recorded = |by: &str| {
         let home = Home::new();
-        let said = home.with(["trace", "record", "--by", by, "-o", "sh.trace", "--", "sh", "-c", script]);
-        if said.code == 4 && said.err.contains("cannot record") {
-            cannot_record(&said);
+        let output = home.plumb_args(["trace", "record", "--by", by, "-o", "sh.trace", "--", "sh", "-c", script]);
+        if output.code == 4 && output.err.contains("cannot record") {
+            cannot_record(&output);
             return None;
         }
-        assert!(said.expect(0).out.contains(&format!("By {by}: a recorded call takes about")));
+        assert!(output.expect(0).out.contains(&format!("By {by}: a recorded call takes about")));
         Some(ops_below(&home, "sh.trace"))
     };
     let stopped = recorded("ptrace").expect("everybody may follow programs of their own");
@@ -447,8 +447,8 @@ fn every_way_records_the_same_ops() {
 
 /// Returns the reason why kernel events were not available.
 #[track_caller]
-fn cannot_record(said: &Said) {
-    match said.err.contains("PID namespace") {
+fn cannot_record(output: &CommandOutput) {
+    match output.err.contains("PID namespace") {
         true => needs::not_shown("in a PID namespace the kernel's events have other process numbers"),
         false => needs::skip("the kernel lets nobody record by its events"),
     }
@@ -466,8 +466,8 @@ fn in_a_pid_namespace_ops_are_recorded_by_ptrace() {
     let mut command = std::process::Command::new("unshare");
     command.args(["--pid", "--fork", "--mount-proc"]).arg(plain.get_program()).args(plain.get_args());
     command.current_dir(home.work()).envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let said = Said::of(command).expect(0);
-    assert!(said.out.contains("By ptrace: ") && said.err.contains("in a PID namespace: "), "{said:?}");
+    let output = CommandOutput::run(command).expect(0);
+    assert!(output.out.contains("By ptrace: ") && output.err.contains("in a PID namespace: "), "{output:?}");
     assert_eq!(ops_below(&home, "a.trace").into_iter().filter(|op| op.starts_with("write a ")).count(), 3);
 }
 
@@ -504,14 +504,14 @@ fn root_needs_no_mounted_tracefs() {
         let mut command = std::process::Command::new("unshare");
         command.args(["-m", "sh", "-c", unmount, "sh"]).arg(plain.get_program()).args(plain.get_args());
         command.current_dir(home.work()).envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let said = Said::of(command);
-        if said.err.contains("PID namespace") || by.is_some() && said.err.contains("Operation not permitted") {
-            cannot_record(&said);
+        let output = CommandOutput::run(command);
+        if output.err.contains("PID namespace") || by.is_some() && output.err.contains("Operation not permitted") {
+            cannot_record(&output);
             continue;
         }
         let method = by.unwrap_or("bpf");
-        assert!(said.out.contains(&format!("By {method}: a recorded call takes about")), "{said:?}");
-        assert_eq!(said.code, 0, "{said:?}");
+        assert!(output.out.contains(&format!("By {method}: a recorded call takes about")), "{output:?}");
+        assert_eq!(output.code, 0, "{output:?}");
         let writes = ops_below(&home, &trace).into_iter().filter(|op| op.starts_with("write a "));
         assert_eq!(writes.count(), 3);
         let mounts = std::fs::read_to_string(home.work().join(mounts)).unwrap();
@@ -553,15 +553,15 @@ fn ptrace_needs_no_rights() {
         let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
         command = std::process::Command::new(&program);
         command.args(arguments).current_dir(home.work()).env("HOME", home.work()).uid(65534).gid(65534);
-        Said::of(command)
+        CommandOutput::run(command)
     };
-    let said = as_nobody(&["trace", "record", "-o", "a.trace", "--", "sh", "-c", "echo hello > made; exit 3"]);
-    if said.err.contains("Permission denied") && !said.err.contains("cannot record") {
+    let output = as_nobody(&["trace", "record", "-o", "a.trace", "--", "sh", "-c", "echo hello > made; exit 3"]);
+    if output.err.contains("Permission denied") && !output.err.contains("cannot record") {
         return needs::skip("the directory for tests is closed to other users");
     }
-    let said = said.expect(0);
-    assert!(said.out.contains("By ptrace: a recorded call takes about"), "{said:?}");
-    ["cannot record by bpf", "exit status: 3"].iter().for_each(|part| assert!(said.err.contains(part), "{said:?}"));
+    let output = output.expect(0);
+    assert!(output.out.contains("By ptrace: a recorded call takes about"), "{output:?}");
+    ["cannot record by bpf", "exit status: 3"].iter().for_each(|part| assert!(output.err.contains(part), "{output:?}"));
     assert!(ops_below(&home, "a.trace").contains(&"write made 0 6 6".to_owned()));
 
     let mut sleeps = std::process::Command::new("sh");
@@ -591,7 +591,7 @@ fn ptrace_needs_no_rights() {
 #[test]
 fn ptrace_does_not_see_devices() {
     let home = Home::new();
-    let said = home.plumb("trace record --by ptrace --dev /dev/null -o no.trace");
-    assert_eq!(said.code, 2, "it is no block device: {said:?}");
+    let output = home.plumb("trace record --by ptrace --dev /dev/null -o no.trace");
+    assert_eq!(output.code, 2, "it is no block device: {output:?}");
     assert!(!home.work().join("no.trace").exists());
 }

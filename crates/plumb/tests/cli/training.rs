@@ -16,5 +16,5 @@ fn an_accelerator_is_as_busy_as_its_storage_lets_it_be() {
     let (fast, slow) = (share("sim:nvme", 0), share("sim:hdd", 0));
     assert!(fast > 0.9 && slow < 0.9 && slow > 0.05, "{fast} and {slow}");
     assert!(share("sim:nvme?cached=100%", 3) > 0.9);
-    home.plumb("run training-resnet50-like --at sim:nvme").expect(0).says(&["utilisation", "25 steps in"]);
+    home.plumb("run training-resnet50-like --at sim:nvme").expect(0).expect_stdout(&["utilisation", "25 steps in"]);
 }

@@ -41,11 +41,11 @@ fn forged_journals_are_named_and_left_alone() {
     let journal = forged(&home, &ran, &written);
     let dir = journal.parent().unwrap();
     let refused = |reason: &str| {
-        let said = home.plumb("clean").expect(4);
+        let output = home.plumb("clean").expect(4);
         for part in [&*journal.display().to_string(), reason, "not trusted"] {
-            assert!(said.out.contains(part), "{part}: {}", said.out);
+            assert!(output.out.contains(part), "{part}: {}", output.out);
         }
-        assert!(!ran.exists() && journal.exists(), "{}", said.out);
+        assert!(!ran.exists() && journal.exists(), "{}", output.out);
         assert_eq!(std::fs::read_to_string(&written).unwrap(), "kept");
     };
     set_mode(&journal, 0o666);
@@ -73,8 +73,8 @@ fn forged_journals_are_named_and_left_alone() {
             std::fs::create_dir(home.work().join(name)).unwrap();
         }
         for line in ["study plan s.toml --check", "study run s.toml", "study resume"] {
-            let said = home.plumb(line);
-            assert_eq!(said.err.matches("not trusted").count(), 1, "{said:?}");
+            let output = home.plumb(line);
+            assert_eq!(output.err.matches("not trusted").count(), 1, "{output:?}");
             assert!(!ran.exists() && journal.exists(), "{line}");
         }
         for path in [&journal, dir, dir.parent().unwrap()] {
@@ -84,9 +84,9 @@ fn forged_journals_are_named_and_left_alone() {
         needs::skip("needs root, to give files to another user");
     }
     // A journal of this user from an earlier version: its command runs, but it may change only kernel settings.
-    let said = home.plumb("clean").expect(4);
-    assert!(ran.exists(), "{}", said.out);
+    let output = home.plumb("clean").expect(4);
+    assert!(ran.exists(), "{}", output.out);
     assert_eq!(std::fs::read_to_string(&written).unwrap(), "kept");
-    assert!(said.out.contains("not a kernel setting"), "{}", said.out);
+    assert!(output.out.contains("not a kernel setting"), "{}", output.out);
     assert_eq!(metadata(&journal).unwrap().permissions().mode() & 0o777, 0o600);
 }

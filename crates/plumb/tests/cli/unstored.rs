@@ -2,7 +2,7 @@
 
 use crate::common::disks::system;
 use crate::common::needs::root_and;
-use crate::common::{Home, Said, wait_until};
+use crate::common::{CommandOutput, Home, wait_until};
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
@@ -15,9 +15,9 @@ fn saved(directory: &Path, head: &str) -> Vec<PathBuf> {
     found
 }
 
-fn ended(child: Child, command: &str) -> Said {
+fn ended(child: Child, command: &str) -> CommandOutput {
     let output = child.wait_with_output().unwrap();
-    Said {
+    CommandOutput {
         command: command.to_owned(),
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -26,8 +26,8 @@ fn ended(child: Child, command: &str) -> Said {
 }
 
 fn rows(home: &Home, database: &Path) -> Vec<serde_json::Value> {
-    let said = home.plumb(&format!("--db {} list --json", database.display())).expect(0);
-    said.json().as_array().unwrap().clone()
+    let output = home.plumb(&format!("--db {} list --json", database.display())).expect(0);
+    output.json().as_array().unwrap().clone()
 }
 
 /// Another program locks the database from before the first op until after the last one.
@@ -48,8 +48,8 @@ fn with_a_locked_database_every_command_saves_its_results_to_files() {
     ];
     let running: Vec<(Child, &str)> = commands.iter().map(|(line, _)| (home.start(line), line.as_str())).collect();
     for (child, line) in running {
-        let said = ended(child, line).expect(4).complains(&["could not be stored", "locked by another process"]);
-        assert!(said.err.contains(" import "), "{}", said.err);
+        let output = ended(child, line).expect(4).expect_stderr(&["could not be stored", "locked by another process"]);
+        assert!(output.err.contains(" import "), "{}", output.err);
     }
     // Other tools' commands wait as well.
     home.plumb(&format!("{db} as fio --name=x --filename=sim:ssd --rw=randread --size=16m")).expect(0);
@@ -89,15 +89,15 @@ fn with_a_full_disk_the_result_is_saved_elsewhere_and_completes_its_row() {
     let child = home.start(&line);
     wait_until("it runs", || rows(&home, &database).iter().any(|row| row["status"] == "running"));
     small.fill();
-    ended(child, &line).expect(4).complains(&["could not be stored", "disk is full", "plumb-result-"]);
+    ended(child, &line).expect(4).expect_stderr(&["could not be stored", "disk is full", "plumb-result-"]);
 
     // The database is readable, and the interrupted run is not listed as still running.
     let listed = rows(&home, &database);
     assert_eq!((&listed[0]["status"], &listed[1]["status"]), (&"aborted".into(), &"ok".into()));
-    home.plumb(&format!("{db} show last")).expect(0).says(&["sim:ssd"]);
+    home.plumb(&format!("{db} show last")).expect(0).expect_stdout(&["sim:ssd"]);
     // Nothing is measured that could not be stored. The space freed at the end of the first run is filled too.
     small.fill();
-    home.plumb(&format!("{db} run random-read --at sim:ssd")).expect(4).complains(&[
+    home.plumb(&format!("{db} run random-read --at sim:ssd")).expect(4).expect_stderr(&[
         "plumb.db",
         "full",
         "Free some space",
@@ -107,7 +107,7 @@ fn with_a_full_disk_the_result_is_saved_elsewhere_and_completes_its_row() {
     let [file] = files.as_slice() else { panic!("{files:?}") };
 
     small.empty();
-    home.plumb(&format!("{db} import {}", file.display())).expect(0).says(&["added to its unfinished run"]);
+    home.plumb(&format!("{db} import {}", file.display())).expect(0).expect_stdout(&["added to its unfinished run"]);
     let listed = rows(&home, &database);
     assert_eq!((listed.len(), &listed[0]["status"]), (2, &"ok".into()));
     assert!(listed[0]["command"].as_str().unwrap().contains("time=3s"), "{listed:?}");
@@ -115,25 +115,31 @@ fn with_a_full_disk_the_result_is_saved_elsewhere_and_completes_its_row() {
     // Without space for SQLite's own files.
     small.fill();
     assert_eq!(rows(&home, &database).len(), 2);
-    home.with(["--db", database.to_str().unwrap(), "query", "SELECT count(*) FROM run"]).expect(0).says(&["2"]);
+    home.plumb_args(["--db", database.to_str().unwrap(), "query", "SELECT count(*) FROM run"])
+        .expect(0)
+        .expect_stdout(&["2"]);
 }
 
 #[test]
 fn what_is_no_result_of_plumbs_is_refused() {
     let home = Home::new();
     home.file("fio.json", r#"{"fio version": "fio-3.33", "jobs": []}"#);
-    home.plumb("import fio.json").expect(2).complains(&["fio.json: not read as results of fio", "--from TOOL"]);
+    home.plumb("import fio.json").expect(2).expect_stderr(&["fio.json: not read as results of fio", "--from TOOL"]);
     home.file("text.json", "hello");
-    home.plumb("import text.json").expect(2).complains(&["text.json: not JSON", "line 1 column 1"]);
-    home.plumb("import nowhere.json").expect(4).complains(&["nowhere.json: "]);
+    home.plumb("import text.json").expect(2).expect_stderr(&["text.json: not JSON", "line 1 column 1"]);
+    home.plumb("import nowhere.json").expect(4).expect_stderr(&["nowhere.json: "]);
     home.plumb("run random-read --at sim:ssd").expect(0);
     let exported = home.plumb("export").expect(0).out;
     home.file("all.json", &exported);
-    home.plumb("import all.json").expect(0).says(&["already stored"]);
+    home.plumb("import all.json").expect(0).expect_stdout(&["already stored"]);
     home.file("cut.json", &exported[..exported.len() - 20]);
-    home.plumb("import all.json cut.json").expect(2).complains(&["cut.json: the file is cut off"]);
+    home.plumb("import all.json cut.json").expect(2).expect_stderr(&["cut.json: the file is cut off"]);
     home.file("broken.json", &exported.replacen("\"verdict\":\"pass\"", "\"verdict\":\"superb\"", 1));
-    home.plumb("import broken.json").expect(2).complains(&["broken.json: result 1", "superb", "plumb schema result"]);
+    home.plumb("import broken.json").expect(2).expect_stderr(&[
+        "broken.json: result 1",
+        "superb",
+        "plumb schema result",
+    ]);
 }
 
 /// Without HOME, the data directory must be one that nobody else can have created.
@@ -159,14 +165,14 @@ fn without_home_a_directory_that_others_prepared_is_refused() {
                 crate::common::needs::skip(&format!("another user cannot run {command:?}: {error}"));
                 None
             }
-            Ok(_) => Some(Said::of(command)),
+            Ok(_) => Some(CommandOutput::run(command)),
         }
     };
     std::os::unix::fs::symlink("/tmp", &expected).unwrap();
     let refused = list();
     std::fs::remove_file(&expected).unwrap();
     let Some(refused) = refused else { return };
-    refused.expect(4).complains(&["is not safe to use", "symbolic link", "HOME is not set"]);
+    refused.expect(4).expect_stderr(&["is not safe to use", "symbolic link", "HOME is not set"]);
     list().unwrap().expect(0);
     let metadata = std::fs::metadata(&expected).unwrap();
     std::fs::remove_dir_all(&expected).unwrap();

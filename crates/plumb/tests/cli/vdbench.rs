@@ -52,7 +52,7 @@ fn runs_follow_one_another() {
     home.file("bad", "sd=sd1,lun=data,size=4m\nwd=wd1,sd=sd1,hotband=(5,10)\n");
     home.plumb("as vdbench -f bad")
         .expect(1)
-        .complains(&["bad:2: `hotband` of a workload definition is not supported"]);
+        .expect_stderr(&["bad:2: `hotband` of a workload definition is not supported"]);
 }
 
 /// Protects published files: anchors are created with their parent directories, the amount of data ends a run, and
@@ -65,7 +65,7 @@ fn published_parameters_are_taken() {
         "create_anchors=yes\nmonitor=/tmp/none\nhd=default,user=root,jvms=8\nhd=localhost\nfsd=fsd1,anchor=new/dir,depth=1,width=1,files=4,sizes=16kb\n\
          fwd=fwd1,fsd=fsd1,operation=read,xf=4kb,fileio=random,th=2\nrd=rd1,fwd=fwd1,fwdrate=max,format=yes,el=1,in=1\n",
     );
-    home.plumb("as vdbench -f anchors").expect(0).complains(&["anchors:2: `monitor` is ignored"]);
+    home.plumb("as vdbench -f anchors").expect(0).expect_stderr(&["anchors:2: `monitor` is ignored"]);
     assert!(home.work().join("new/dir").is_dir());
     home.file(
         "limit",
@@ -73,7 +73,7 @@ fn published_parameters_are_taken() {
          rd=rd1,wd=wd1,iorate=100,elapsed=2h,maxdata=2m,interval=1\n",
     );
     home.plumb("as vdbench -f limit").expect(0);
-    let run = home.plumb("show last --json").ran().json();
+    let run = home.plumb("show last --json").expect_measured().json();
     let written = run["phases"][0]["done"]["write"]["bytes"].as_u64().unwrap();
     assert!((2 << 20..3 << 20).contains(&written), "{written}");
 }
@@ -83,7 +83,7 @@ fn published_parameters_are_taken() {
 fn a_file_that_is_too_long_is_refused() {
     let home = Home::new();
     home.file("long.parm", &format!("sd=sd1,lun=f,size=1m\nwd=wd1,sd=sd1\nrd=rd1,wd=wd1\n{}", "*\n".repeat(8 << 20)));
-    home.plumb("as vdbench -f long.parm -s").expect(1).complains(&["long.parm", "longer than 16 MiB"]);
+    home.plumb("as vdbench -f long.parm -s").expect(1).expect_stderr(&["long.parm", "longer than 16 MiB"]);
 }
 
 /// Protects the whole path of file systems: files are created in the anchor and removed, each run has vdbench's

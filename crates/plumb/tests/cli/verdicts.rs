@@ -1,7 +1,7 @@
 //! Verdicts for other tools' runs: one line on standard error, exit code 3 under `--plumb-strict`, and silence if the
 //! tool's known readers need it. Simulated devices make the verdicts certain.
 
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use std::process::Stdio;
 
 /// A neighbour occupies most of this device, so C1 rejects.
@@ -10,8 +10,8 @@ const BUSY: &str = "sim:ssd?background=60%";
 const CACHED: &str = "sim:ssd?cached=100%";
 
 /// Returns the lines that Plumb adds on standard error.
-fn lines(said: &Said) -> Vec<&str> {
-    said.err.lines().filter(|line| line.starts_with("plumb: ")).collect()
+fn lines(output: &CommandOutput) -> Vec<&str> {
+    output.err.lines().filter(|line| line.starts_with("plumb: ")).collect()
 }
 
 /// Returns a command for each kind of tool that reads from this device.
@@ -30,8 +30,8 @@ fn readers(device: &str) -> [String; 5] {
 fn a_rejected_run_is_one_line() {
     let home = Home::new();
     for command in readers(BUSY) {
-        let said = home.plumb(&command).expect(0);
-        let [line] = lines(&said)[..] else { panic!("{command}: {}", said.err) };
+        let output = home.plumb(&command).expect(0);
+        let [line] = lines(&output)[..] else { panic!("{command}: {}", output.err) };
         assert!(line.starts_with("plumb: rejected: C1 "), "{command}: {line}");
         assert!(line.ends_with("; PLUMB_QUIET=1 silences this"), "{line}");
         assert_eq!(lines(&home.plumb(&format!("{command} --plumb-quiet")).expect(0)), [""; 0], "{command}");
@@ -43,14 +43,14 @@ fn a_rejected_run_is_one_line() {
 fn strict_ends_with_3() {
     let home = Home::new();
     for command in readers(BUSY) {
-        home.plumb(&format!("{command} --plumb-strict")).expect(3).complains(&["plumb: rejected: C1 "]);
+        home.plumb(&format!("{command} --plumb-strict")).expect(3).expect_stderr(&["plumb: rejected: C1 "]);
     }
     for command in readers("sim:ssd") {
-        let said = home.plumb(&format!("{command} --plumb-strict")).expect(0);
-        assert_eq!(lines(&said), [""; 0], "{command}");
+        let output = home.plumb(&format!("{command} --plumb-strict")).expect(0);
+        assert_eq!(lines(&output), [""; 0], "{command}");
     }
     home.plumb("as dd --plumb-strict if=nothing of=/dev/null").expect(1);
-    home.plumb("as iperf3 -v --plumb-strict").expect(2).complains(&["makes no runs", "leave the option out"]);
+    home.plumb("as iperf3 -v --plumb-strict").expect(2).expect_stderr(&["makes no runs", "leave the option out"]);
 }
 
 // Protects: 935 MB/s from memory are not reported as a disk's.
@@ -59,18 +59,18 @@ fn memory_is_named() {
     let home = Home::new();
     let [dd, fio, ..] = readers(CACHED);
     for command in [&dd, &fio] {
-        let said = home.plumb(&command.replace(" --direct=1", "")).expect(0);
-        let [line] = lines(&said)[..] else { panic!("{command}: {}", said.err) };
+        let output = home.plumb(&command.replace(" --direct=1", "")).expect(0);
+        let [line] = lines(&output)[..] else { panic!("{command}: {}", output.err) };
         assert!(line.starts_with("plumb: memory answered, not the device: read (A1"), "{command}: {line}");
     }
-    home.plumb("as dd if=/dev/zero of=file bs=64k count=64").expect(0).complains(&["memory answered", ": write"]);
-    home.plumb("as dd if=file of=/dev/null bs=64k").expect(0).complains(&["memory answered", ": read"]);
+    home.plumb("as dd if=/dev/zero of=file bs=64k count=64").expect(0).expect_stderr(&["memory answered", ": write"]);
+    home.plumb("as dd if=file of=/dev/null bs=64k").expect(0).expect_stderr(&["memory answered", ": read"]);
     assert_eq!(lines(&home.plumb("as dd -q if=file of=/dev/null bs=64k").expect(0)), [""; 0]);
     assert_eq!(home.plumb("as dd status=none if=file of=/dev/null bs=64k").expect(0).err, "");
     for (value, count) in [("1", 0), ("0", 1), ("", 1)] {
         let mut command = home.command(["as", "dd", "if=file", "of=/dev/null", "bs=64k"]);
         command.env("PLUMB_QUIET", value);
-        assert_eq!(lines(&Said::of(command)).len(), count, "PLUMB_QUIET={value}");
+        assert_eq!(lines(&CommandOutput::run(command)).len(), count, "PLUMB_QUIET={value}");
     }
 }
 
@@ -91,8 +91,8 @@ fn the_last_line_is_the_result() {
 fn the_last_line_is_dds() {
     let home = Home::new();
     let [dd, ..] = readers(CACHED);
-    let said = home.plumb(&dd).expect(0);
-    let all: Vec<&str> = said.err.lines().collect();
+    let output = home.plumb(&dd).expect(0);
+    let all: Vec<&str> = output.err.lines().collect();
     assert!(all[0].starts_with("plumb: memory answered"), "{all:?}");
     assert_eq!(all[1..3], ["4000+0 records in", "4000+0 records out"]);
     assert!(all[3].contains(" copied, ") && all.len() == 4, "{all:?}");
@@ -104,17 +104,17 @@ fn formats_for_programs_stay_alone() {
     let home = Home::new();
     let [_, fio, ior, ..] = readers(BUSY);
     for format in ["json", "json+", "terse"] {
-        let said = home.plumb(&format!("{fio} --output-format={format}")).expect(0);
-        assert_eq!(said.err, "", "{format}");
+        let printed = home.plumb(&format!("{fio} --output-format={format}")).expect(0);
+        assert_eq!(printed.err, "", "{format}");
         home.plumb(&format!("{fio} --output-format={format} --plumb-strict")).expect(3);
     }
-    home.plumb(&format!("{fio} --output-format=normal,json")).expect(0).complains(&["plumb: rejected"]);
+    home.plumb(&format!("{fio} --output-format=normal,json")).expect(0).expect_stderr(&["plumb: rejected"]);
     let ior = format!("{ior} -O summaryFormat=JSON");
-    home.plumb(&ior).expect(0).complains(&["plumb: rejected"]);
+    home.plumb(&ior).expect(0).expect_stderr(&["plumb: rejected"]);
     let merged = merged(&home, &ior);
     plumb_document::json::from_str::<serde_json::Value>(&merged).unwrap_or_else(|error| panic!("{error}: {merged}"));
     let bonnie = "as bonnie++ -d sim:hdd?background=60% -s 1g -n 0 -r 0";
-    home.plumb(bonnie).expect(0).complains(&["plumb: rejected"]);
+    home.plumb(bonnie).expect(0).expect_stderr(&["plumb: rejected"]);
     let text = self::merged(&home, bonnie);
     assert!(!text.contains("plumb: rejected"), "{text}");
     assert!(text.trim_end().lines().last().unwrap().contains(",2.00a,"), "{text}");
@@ -134,7 +134,7 @@ fn merged(home: &Home, line: &str) -> String {
 #[test]
 fn several_runs_are_one_line() {
     let home = Home::new();
-    let said = home.plumb(&format!("as ior -w -k -b 64m -t 64k -i 3 -o {BUSY}")).expect(0);
-    let [line] = lines(&said)[..] else { panic!("{}", said.err) };
+    let output = home.plumb(&format!("as ior -w -k -b 64m -t 64k -i 3 -o {BUSY}")).expect(0);
+    let [line] = lines(&output)[..] else { panic!("{}", output.err) };
     assert!(line.starts_with("plumb: rejected (3 of 3 runs; this is the first): C1 "), "{line}");
 }

@@ -10,9 +10,9 @@ use std::process::{Child, Command, Stdio};
 #[test]
 fn json_lines_fit_their_schema() {
     let home = Home::new();
-    let said = home.plumb("watch --json --count 2 --interval 200ms").expect(0);
+    let output = home.plumb("watch --json --count 2 --interval 200ms").expect(0);
     let form = home.plumb("schema watch").expect(0).json();
-    let seen: Vec<Value> = said.out.lines().map(|line| plumb_document::json::from_str(line).unwrap()).collect();
+    let seen: Vec<Value> = output.out.lines().map(|line| plumb_document::json::from_str(line).unwrap()).collect();
     assert_eq!(seen.len(), 2);
     for one in &seen {
         assert_eq!(schema::problems(&form, one), Vec::<String>::new());
@@ -23,12 +23,12 @@ fn json_lines_fit_their_schema() {
 
 // Protects: without a terminal there are lines, each with its time.
 #[test]
-fn lines_where_nobody_looks() {
+fn plain_lines_without_a_terminal() {
     let home = Home::new();
-    let said = home.plumb("watch --count 2 --interval 200ms").expect(0);
-    let lines: Vec<&str> = said.out.lines().filter(|line| !line.starts_with('#')).collect();
-    assert!(lines.iter().all(|line| line.as_bytes()[2] == b':' && line.as_bytes()[8] == b' '), "{}", said.out);
-    assert_eq!(lines.iter().filter(|line| line[9..].starts_with("processes: ")).count(), 2, "{}", said.out);
+    let output = home.plumb("watch --count 2 --interval 200ms").expect(0);
+    let lines: Vec<&str> = output.out.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(lines.iter().all(|line| line.as_bytes()[2] == b':' && line.as_bytes()[8] == b' '), "{}", output.out);
+    assert_eq!(lines.iter().filter(|line| line[9..].starts_with("processes: ")).count(), 2, "{}", output.out);
 }
 
 // Protects: the writing process is named with its rate.
@@ -44,10 +44,10 @@ fn who_writes_is_named() {
     let mut writer = Command::new("dd");
     writer.args(["if=/dev/zero", "of=written", "bs=16k", "oflag=dsync", "status=none"]).current_dir(home.work());
     let mut writer = writer.spawn().unwrap();
-    let said = home.plumb("watch --json --count 2 --interval 500ms");
+    let output = home.plumb("watch --json --count 2 --interval 500ms");
     writer.kill().unwrap();
     writer.wait().unwrap();
-    let last: Value = plumb_document::json::from_str(said.expect(0).out.lines().last().unwrap()).unwrap();
+    let last: Value = plumb_document::json::from_str(output.expect(0).out.lines().last().unwrap()).unwrap();
     let processes = last["processes"].as_array().unwrap();
     let found = processes.iter().find(|one| one["pid"] == writer.id()).unwrap_or_else(|| panic!("{last}"));
     assert_eq!(found["command"], "dd");
@@ -58,9 +58,9 @@ fn who_writes_is_named() {
 #[test]
 fn what_cannot_be_watched() {
     let home = Home::new();
-    home.plumb("watch nosuchdisk --count 1").expect(2).complains(&["`nosuchdisk`", "plumb watch"]);
-    home.plumb("watch /proc --count 1").expect(2).complains(&["no block device under `/proc`"]);
-    home.plumb("watch --interval 5ms").expect(2).complains(&["--interval 5ms", "100ms"]);
+    home.plumb("watch nosuchdisk --count 1").expect(2).expect_stderr(&["`nosuchdisk`", "plumb watch"]);
+    home.plumb("watch /proc --count 1").expect(2).expect_stderr(&["no block device under `/proc`"]);
+    home.plumb("watch --interval 5ms").expect(2).expect_stderr(&["--interval 5ms", "100ms"]);
 }
 
 /// A text, and an action to perform once the terminal has received it.

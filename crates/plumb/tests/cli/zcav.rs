@@ -1,15 +1,15 @@
 //! `plumb as zcav` end to end, compared with the real one.
 
 use crate::common::traced::{traced, whole_calls};
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use std::process::{Command, Stdio};
 
 const MIB: usize = 1 << 20;
 
-fn real(home: &Home, words: &str) -> Said {
+fn real(home: &Home, words: &str) -> CommandOutput {
     let mut command = Command::new("zcav");
     command.args(words.split(' ')).current_dir(home.work()).stdin(Stdio::null());
-    Said::of(command)
+    CommandOutput::run(command)
 }
 
 /// Masks times, and rates of a run that is too short to print one.
@@ -90,13 +90,13 @@ fn standard_input_is_read() {
     real.args(["-b", "4", "-"]);
     let [theirs, ours] = [real, home.command(["as", "zcav", "--plumb-quiet", "-b", "4", "-"])].map(|mut command| {
         command.stdin(std::fs::File::open(&file).unwrap());
-        Said::of(command).expect(0)
+        CommandOutput::run(command).expect(0)
     });
     assert_eq!((masked(&ours.out), masked(&ours.err)), (masked(&theirs.out), masked(&theirs.err)));
     let mut piped = home.command(["as", "zcav", "-b", "4", "-"]);
     piped.stdin(std::io::pipe().unwrap().0);
-    Said::of(piped).complains(&["Can't lseek()"]);
-    home.plumb("as zcav -b 4 -w -").complains(&["not written to"]);
+    CommandOutput::run(piped).expect_stderr(&["Can't lseek()"]);
+    home.plumb("as zcav -b 4 -w -").expect_stderr(&["not written to"]);
 }
 
 /// `-w` fills a permitted target up to its end, and nothing else.
@@ -105,12 +105,12 @@ fn only_what_is_allowed_is_written() {
     let home = Home::new();
     let file = home.work().join("a");
     std::fs::write(&file, vec![7; 5 * MIB + 3]).unwrap();
-    home.plumb("as zcav -b 2 -w a").expect(1).complains(&["Warning, writing to a in 5 seconds.", "PLUMB_ALLOW"]);
+    home.plumb("as zcav -b 2 -w a").expect(1).expect_stderr(&["Warning, writing to a in 5 seconds.", "PLUMB_ALLOW"]);
     assert_eq!(std::fs::read(&file).unwrap(), vec![7; 5 * MIB + 3]);
     let mut command = home.command("as zcav -b 2 -w a".split(' '));
     command.env("PLUMB_ALLOW", &file);
-    let said = Said::of(command).expect(0);
-    assert!(said.out.contains("# Read 4 megs in "), "{}", said.out);
+    let output = CommandOutput::run(command).expect(0);
+    assert!(output.out.contains("# Read 4 megs in "), "{}", output.out);
     assert_eq!(std::fs::read(&file).unwrap(), vec![0; 5 * MIB + 3]);
 }
 

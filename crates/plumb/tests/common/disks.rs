@@ -7,8 +7,8 @@ use std::process::Command;
 #[track_caller]
 pub fn system(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {printed}");
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
@@ -46,7 +46,7 @@ impl Loop {
     }
 
     /// Creates a loop device over an image in a directory, such as one on another loop device.
-    pub fn within(directory: &Path, bytes: u64) -> Loop {
+    pub fn create_in(directory: &Path, bytes: u64) -> Loop {
         Loop::attach(directory.to_str().unwrap(), bytes, &[])
     }
 

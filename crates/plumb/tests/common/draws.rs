@@ -5,7 +5,7 @@ pub struct Draws(u64);
 
 impl Draws {
     /// Returns the generator of one case, which is independent of other cases' draws.
-    pub fn of(seed: u64, number: u64) -> Draws {
+    pub fn for_case(seed: u64, number: u64) -> Draws {
         let mut draws = Draws(seed);
         Draws(draws.next() ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }

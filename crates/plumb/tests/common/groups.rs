@@ -1,7 +1,7 @@
 //! Control groups of version 1 or 2, whichever has the controller, that are removed when the test ends.
 
 use super::disks::Loop;
-use super::{Home, Said};
+use super::{CommandOutput, Home};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -107,7 +107,7 @@ impl Group {
     }
 
     /// Builds a Plumb command that is in this group from its first instruction on.
-    pub fn plumb(&self, home: &Home, line: &str) -> Said {
+    pub fn plumb(&self, home: &Home, line: &str) -> CommandOutput {
         let plain = home.command(line.split_whitespace());
         let mut command = Command::new("sh");
         command
@@ -122,7 +122,7 @@ impl Group {
                 None => command.env_remove(name),
             };
         }
-        Said::of(command)
+        CommandOutput::run(command)
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Home {
 
 /// The exit code and output of a command.
 #[derive(Debug)]
-pub struct Said {
+pub struct CommandOutput {
     pub command: String,
     pub code: i32,
     pub out: String,
@@ -89,13 +89,13 @@ impl Home {
     }
 
     /// Runs a command to its end. Words are split at blanks.
-    pub fn plumb(&self, line: &str) -> Said {
-        Said::of(self.command(line.split_whitespace()))
+    pub fn plumb(&self, line: &str) -> CommandOutput {
+        CommandOutput::run(self.command(line.split_whitespace()))
     }
 
     /// Like [`Home::plumb`], with whole arguments.
-    pub fn with<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Said {
-        Said::of(self.command(arguments))
+    pub fn plumb_args<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> CommandOutput {
+        CommandOutput::run(self.command(arguments))
     }
 
     /// Starts a command without waiting. A signal that the test's parent ignores (`nohup`) gets its default action,
@@ -116,20 +116,20 @@ impl Home {
 
     /// Returns the result of a query, one list per row.
     pub fn query(&self, sql: &str) -> Vec<Vec<Value>> {
-        let table = self.with(["query", sql, "--json"]).expect(0).json();
+        let table = self.plumb_args(["query", sql, "--json"]).expect(0).json();
         plumb_document::json::from_value(table["rows"].clone()).unwrap()
     }
 }
 
-impl Said {
-    pub fn of(mut command: Command) -> Said {
+impl CommandOutput {
+    pub fn run(mut command: Command) -> CommandOutput {
         let output = command.output().unwrap();
-        Said::of_output(format!("{command:?}"), output)
+        CommandOutput::from_output(format!("{command:?}"), output)
     }
 
     /// Takes the output of a command that has ended.
-    pub fn of_output(command: String, output: Output) -> Said {
-        Said {
+    pub fn from_output(command: String, output: Output) -> CommandOutput {
+        CommandOutput {
             command,
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8(output.stdout).unwrap(),
@@ -139,14 +139,14 @@ impl Said {
 
     /// Panics unless the exit code is this one.
     #[track_caller]
-    pub fn expect(self, code: i32) -> Said {
+    pub fn expect(self, code: i32) -> CommandOutput {
         assert_eq!(self.code, code, "{}\nstdout:\n{}\nstderr:\n{}", self.command, self.out, self.err);
         self
     }
 
     /// Panics unless it ran on real storage. Others may use this machine's disk, and then the checks reject the run.
     #[track_caller]
-    pub fn ran(self) -> Said {
+    pub fn expect_measured(self) -> CommandOutput {
         assert!([0, 3].contains(&self.code), "{self:?}");
         self
     }
@@ -159,19 +159,19 @@ impl Said {
 
     /// Panics unless standard error contains all of these texts.
     #[track_caller]
-    pub fn complains(self, of: &[&str]) -> Said {
+    pub fn expect_stderr(self, of: &[&str]) -> CommandOutput {
         for text in of {
-            assert!(self.err.contains(text), "`{text}` is missing from what {} said:\n{}", self.command, self.err);
+            assert!(self.err.contains(text), "`{text}` is missing from the output of {}:\n{}", self.command, self.err);
         }
         self
     }
 
     /// Panics unless standard output contains all of these texts, ignoring line breaks.
     #[track_caller]
-    pub fn says(self, all: &[&str]) -> Said {
+    pub fn expect_stdout(self, all: &[&str]) -> CommandOutput {
         let flat = flat(&self.out);
         for text in all {
-            assert!(flat.contains(text), "`{text}` is missing from what {} said:\n{}", self.command, self.out);
+            assert!(flat.contains(text), "`{text}` is missing from the output of {}:\n{}", self.command, self.out);
         }
         self
     }

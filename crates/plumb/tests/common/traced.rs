@@ -21,9 +21,9 @@ pub fn traced(home: &Home, command: &Command, options: &[&str]) -> String {
     strace.stdin(Stdio::null());
     let output = strace.output().unwrap();
     // Some real tools print text that is not UTF-8.
-    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let lossy_text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let status = output.status;
-    assert!(status.success(), "{strace:?}: {status}\n{}\n{}", said(&output.stdout), said(&output.stderr));
+    assert!(status.success(), "{strace:?}: {status}\n{}\n{}", lossy_text(&output.stdout), lossy_text(&output.stderr));
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::remove_file(path).unwrap();
     text

@@ -142,7 +142,7 @@ fn nonsense_is_answered() {
 
 /// Error messages come from the host itself.
 #[test]
-fn a_step_that_fails_is_told() {
+fn a_failing_step_is_reported() {
     let site = Site::new();
     let mut host = Local::new(&site.surroundings()).unwrap();
     let fails = steps(json!([{ "kind": "cmd", "run": "echo no such luck >&2; false" }]));

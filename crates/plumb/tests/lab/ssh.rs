@@ -34,8 +34,8 @@ impl Namespace {
         let ip = |line: &str| {
             let output =
                 Command::new("ip").args(line.split_whitespace()).output().map_err(|error| error.to_string())?;
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            if output.status.success() { Ok(()) } else { Err(format!("ip {line}: {said}")) }
+            let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() { Ok(()) } else { Err(format!("ip {line}: {printed}")) }
         };
         let Namespace { name, cable } = &space;
         ip(&format!("netns add {name}"))?;
@@ -168,8 +168,8 @@ fn a_run_over_ssh() {
         .env("PLUMB_SSH", server.surroundings().ssh.join(" "))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{printed}");
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["ranks"]["hosts"][0]["name"], format!("ssh:root@{}", server.address));
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
@@ -220,7 +220,7 @@ fn what_does_not_work() {
 /// The error of a real ssh is a single sentence, beginning with the cause. Lasting causes are failures, temporary ones
 /// are losses.
 #[test]
-fn a_host_that_is_not_reached_says_why_in_one_sentence() {
+fn an_unreachable_host_is_explained_in_one_sentence() {
     if !here() {
         return;
     }
@@ -235,7 +235,7 @@ fn a_host_that_is_not_reached_says_why_in_one_sentence() {
         }
         surroundings
     };
-    let said = |spec: &SshSpec, surroundings: &Surroundings| {
+    let connect_error = |spec: &SshSpec, surroundings: &Surroundings| {
         let error = Ssh::connect(spec, surroundings).err().unwrap();
         let lasts = matches!(error, HostError::Failed { .. });
         (error.to_string().trim_start_matches("lost: ").to_owned(), lasts)
@@ -253,11 +253,15 @@ fn a_host_that_is_not_reached_says_why_in_one_sentence() {
     let no_host = SshSpec { to: "root@no-such-host.invalid".to_owned(), ..server.spec() };
     let port = free_port().to_string();
     let cases = [
-        (said(&server.spec(), &of_another), "its host key has changed", true),
-        (said(&server.spec(), &unknown), "its host key is unknown", true),
-        (said(&server.spec(), &changed("-i", "/dev/null")), "the login is refused (it accepts publickey", true),
-        (said(&no_host, &server.surroundings()), "no such host name", true),
-        (said(&server.spec(), &changed("-p", &port)), "connection refused", false),
+        (connect_error(&server.spec(), &of_another), "its host key has changed", true),
+        (connect_error(&server.spec(), &unknown), "its host key is unknown", true),
+        (
+            connect_error(&server.spec(), &changed("-i", "/dev/null")),
+            "the login is refused (it accepts publickey",
+            true,
+        ),
+        (connect_error(&no_host, &server.surroundings()), "no such host name", true),
+        (connect_error(&server.spec(), &changed("-p", &port)), "connection refused", false),
     ];
     for ((text, lasts), cause, expected) in cases {
         let to = if cause.starts_with("no such") { &no_host.to } else { &to };
@@ -267,7 +271,7 @@ fn a_host_that_is_not_reached_says_why_in_one_sentence() {
     }
     // With `verbose`, all output of ssh.
     let verbose = Surroundings { verbose: true, ..of_another };
-    let (text, _) = said(&server.spec(), &verbose);
+    let (text, _) = connect_error(&server.spec(), &verbose);
     assert!(text.contains("\n  ssh: ") && text.contains("Host key verification failed"), "{text}");
 }
 

@@ -100,9 +100,9 @@ fn an_array() {
         { "kind": "mdadm", "name": "r", "level": 5, "devices": "@disks", "chunk": "256KiB" },
         { "kind": "mkfs", "fs": "ext4", "device": "@r", "mount": "/mnt/a" },
     ]);
-    let mut said = Vec::new();
-    let built = vm.build("array", &steps(array), &Safety::default(), &mut |text| said.push(text.to_owned()));
-    built.unwrap_or_else(|error| panic!("{error}\n{said:#?}"));
+    let mut output = Vec::new();
+    let built = vm.build("array", &steps(array), &Safety::default(), &mut |text| output.push(text.to_owned()));
+    built.unwrap_or_else(|error| panic!("{error}\n{output:#?}"));
     let copy = dialect("dd", "if=/dev/zero of=out bs=1M count=4 conv=fsync", "");
     let answer = vm.run(&job(copy, Path::new("/mnt/a"), 120), &mut silent()).unwrap();
     assert_eq!(answer.exit_code, 0, "{answer:?}");
@@ -220,9 +220,9 @@ fn a_missing_kernel() {
         return;
     }
     let site = Site::new();
-    for (wanted, said) in [("4.4", "linux-image-4.4"), ("/boot/no-such-kernel", "/boot/no-such-kernel")] {
+    for (wanted, output) in [("4.4", "linux-image-4.4"), ("/boot/no-such-kernel", "/boot/no-such-kernel")] {
         let error = Vm::boot(&spec(wanted, &[]), &site.surroundings()).err().unwrap();
-        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.to_string().contains(output), "{error}");
     }
     let error = Vm::boot(&spec("4.4", &["much"]), &site.surroundings()).err().unwrap();
     assert!(error.to_string().contains("disks = \"much\""), "{error}");
@@ -247,16 +247,20 @@ fn a_study_is_checked_in_its_machine() {
         )
     };
     home.file("good.toml", &study("barrier=${barrier}", "8MiB"));
-    let said = home.plumb("study plan good.toml --check").expect(0);
-    said.says(&["Linux 6.1.", "2 plots built and taken down", "No problem found."]);
+    let output = home.plumb("study plan good.toml --check").expect(0);
+    output.expect_stdout(&["Linux 6.1.", "2 plots built and taken down", "No problem found."]);
     // Without booting: it does not fit.
     home.file("large.toml", &study("barrier=${barrier}", "100MiB"));
-    let said = home.plumb("study run large.toml").expect(2);
-    said.complains(&["1 problem found before the first run", "vm: workload `checked`: its data need 100MiB", "64MiB"]);
+    let output = home.plumb("study run large.toml").expect(2);
+    output.expect_stderr(&[
+        "1 problem found before the first run",
+        "vm: workload `checked`: its data need 100MiB",
+        "64MiB",
+    ]);
     // Only the kernel knows its options; the host with invalid ones is named.
     home.file("options.toml", &study("no_such_option=${barrier}", "8MiB"));
-    let said = home.plumb("study plan options.toml --check").expect(2);
-    said.complains(&["vm: step 1 (mkfs): `mount -t ext4 -o no_such_option=0", "no_such_option=1"]);
+    let output = home.plumb("study plan options.toml --check").expect(2);
+    output.expect_stderr(&["vm: step 1 (mkfs): `mount -t ext4 -o no_such_option=0", "no_such_option=1"]);
 }
 
 /// A kernel panic is reported immediately with the kernel's message.

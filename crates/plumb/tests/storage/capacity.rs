@@ -16,8 +16,8 @@ fn a_device_that_lies_is_found() {
     }
     let found = |lie: Lie, options: &str| {
         let (liar, home) = (Liar::new(256 * MIB, 48 * MIB, lie), Home::new());
-        let said = home.plumb(&format!("verify-capacity {options} --json {}", liar.device.display())).expect(1);
-        let report = said.json();
+        let output = home.plumb(&format!("verify-capacity {options} --json {}", liar.device.display())).expect(1);
+        let report = output.json();
         (
             report["verdict"].as_str().unwrap().to_owned(),
             report["holds_bytes"].as_u64(),
@@ -42,12 +42,12 @@ fn an_honest_device_holds_what_it_claims() {
         return;
     }
     let (disk, home) = (Loop::uncached(130 * MIB), Home::new());
-    let said = home.plumb(&format!("verify-capacity {}", disk.device())).expect(0);
-    assert!(said.out.contains("It holds what it claims: all"), "{}", said.out);
-    let said = home.plumb(&format!("verify-capacity --quick --json {}", disk.device())).expect(0);
-    assert_eq!(said.json()["verdict"], "nothing found");
+    let output = home.plumb(&format!("verify-capacity {}", disk.device())).expect(0);
+    assert!(output.out.contains("It holds what it claims: all"), "{}", output.out);
+    let output = home.plumb(&format!("verify-capacity --quick --json {}", disk.device())).expect(0);
+    assert_eq!(output.json()["verdict"], "nothing found");
     std::fs::write(&disk.device, "precious").unwrap();
-    home.plumb(&format!("verify-capacity {}", disk.device())).expect(5).complains(&["--destroy"]);
+    home.plumb(&format!("verify-capacity {}", disk.device())).expect(5).expect_stderr(&["--destroy"]);
 }
 
 // Protects an existing file system: 5 % of it stay free, nothing is left behind, and the uncovered part is reported.
@@ -59,11 +59,11 @@ fn a_directory_is_checked_within_the_reserve() {
     }
     let (mounted, home) = (Mounted::on_loop("ext4", 256 * MIB, ""), Home::new());
     std::fs::write(mounted.path().join("precious"), "data").unwrap();
-    let said = home.plumb(&format!("verify-capacity {}", mounted.path().display())).expect(0);
-    assert!(said.out.contains("that could be written came back as written"), "{}", said.out);
-    assert!(said.out.contains("Not covered:"), "{}", said.out);
+    let output = home.plumb(&format!("verify-capacity {}", mounted.path().display())).expect(0);
+    assert!(output.out.contains("that could be written came back as written"), "{}", output.out);
+    assert!(output.out.contains("Not covered:"), "{}", output.out);
     let left: Vec<_> = std::fs::read_dir(mounted.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| ["precious", "lost+found"].contains(&name.to_str().unwrap())), "{left:?}");
     // A directory in memory is not a device.
-    home.plumb("verify-capacity /dev/shm").expect(2).complains(&["there is no device to check"]);
+    home.plumb("verify-capacity /dev/shm").expect(2).expect_stderr(&["there is no device to check"]);
 }

@@ -18,10 +18,14 @@ fn everything(path: &Path, kind: &str, tier: &str) {
     assert!(check.code == 0 || check.code == 3, "{}", check.err);
     assert!(check.out.starts_with(&format!("{kind} on ")), "{}", check.out);
 
-    let said = home.plumb(&format!("try {place} --time 300ms --size 64MiB"));
-    assert!(said.err.contains("in a new directory") && said.err.contains("removes it at the end"), "{}", said.err);
-    eprintln!("{}", said.out);
-    assert!(flat(&said.out).contains(kind) && said.out.contains("More: plumb "), "{}", said.out);
+    let output = home.plumb(&format!("try {place} --time 300ms --size 64MiB"));
+    assert!(
+        output.err.contains("in a new directory") && output.err.contains("removes it at the end"),
+        "{}",
+        output.err
+    );
+    eprintln!("{}", output.out);
+    assert!(flat(&output.out).contains(kind) && output.out.contains("More: plumb "), "{}", output.out);
     let result = trusted_but_for_others(&home.plumb(&format!("try {place} --time 300ms --size 64MiB --json")));
     let phases: Vec<&str> =
         result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
@@ -123,10 +127,10 @@ fn memory() {
     let home = Home::new();
     // The user's options are not changed: a cold cache is impossible here, which is reported.
     let page = home.plumb(&format!("run stream-read --at {} --set size=16MiB", memory.as_str())).expect(0);
-    page.says(&["note stream-read: a cold cache: not possible, because tmpfs is in memory", "⚠ from memory"]);
+    page.expect_stdout(&["note stream-read: a cold cache: not possible, because tmpfs is in memory", "⚠ from memory"]);
     home.plumb(&format!("run stream-read --at {} --set cache=cold --set size=16MiB", memory.as_str()))
         .expect(2)
-        .complains(&["is in memory", "as-is"]);
+        .expect_stderr(&["is in memory", "as-is"]);
     let json = home.plumb("show last --json").expect(0).json();
     assert!(json["phases"][0]["notes"][0].as_str().unwrap().contains("tmpfs"));
     let place = memory.as_str();
@@ -153,7 +157,7 @@ fn the_directory_of_the_build() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_or_is_full_is_said_clearly() {
+fn an_unwritable_or_full_place_is_reported_clearly() {
     let _alone = alone();
     if !needs::root_and(&["mount"]) {
         return;
@@ -161,13 +165,13 @@ fn a_place_that_cannot_be_written_or_is_full_is_said_clearly() {
     let home = Home::new();
     let small = Mounted::in_memory(100 * MIB);
     for line in [format!("try {}", small.as_str()), format!("compare {0} {0}", small.as_str())] {
-        home.plumb(&line).expect(2).complains(&["100 MiB free", "`--size 8MiB` measures in up to half of it"]);
+        home.plumb(&line).expect(2).expect_stderr(&["100 MiB free", "`--size 8MiB` measures in up to half of it"]);
     }
     // A program with debug information takes 250 MiB of it.
     let memory = Mounted::in_memory(1000 * MIB);
     crate::common::disks::system("mount", &["-o", "remount,ro", memory.as_str()]);
     for line in [format!("try {}", memory.as_str()), format!("compare {0} {0} --budget 5s", memory.as_str())] {
-        home.plumb(&line).expect(5).complains(&["its file system is mounted read-only", "remount,rw"]);
+        home.plumb(&line).expect(5).expect_stderr(&["its file system is mounted read-only", "remount,rw"]);
     }
     crate::common::disks::system("mount", &["-o", "remount,rw", memory.as_str()]);
     // A user without write permission there.
@@ -187,7 +191,7 @@ fn a_place_that_cannot_be_written_or_is_full_is_said_clearly() {
             .args(["try", "--no-store"])
             .arg(&locked);
         nobody.env("XDG_DATA_HOME", "/nonexistent").current_dir("/");
-        crate::common::Said::of(nobody).expect(4).complains(&[
+        crate::common::CommandOutput::run(nobody).expect(4).expect_stderr(&[
             "cannot make a test directory in",
             "Permission denied",
             "choose a directory that you can write to",
@@ -221,13 +225,13 @@ target = "files"
 work.flow.steps = [{ open = { file = "random", write = true } }, { append = { size = "64KiB" } }, "close"]
 "#,
     );
-    let said = home.plumb(&format!("run grow.toml --at {} --json", memory.as_str())).expect(4);
-    let result = said.json();
+    let output = home.plumb(&format!("run grow.toml --at {} --json", memory.as_str())).expect(4);
+    let result = output.json();
     crate::common::assert_found(&result, "B9", "fail", "No space left on device");
     assert_no_test_data(memory.path());
     // Refused in advance: less than 5 % would stay free.
     home.file("large.toml", "name = \"large\"\n[target.data.file]\npath = \"data\"\nsize = \"62MiB\"\n[[phase]]\nname = \"read\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"1MiB\"\n");
     home.plumb(&format!("run large.toml --at {}", memory.as_str()))
         .expect(5)
-        .complains(&["would leave less than 5 %", "write at most"]);
+        .expect_stderr(&["would leave less than 5 %", "write at most"]);
 }

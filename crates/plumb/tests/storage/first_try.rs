@@ -38,16 +38,16 @@ fn a_chroot_without_a_mount_of_its_own_is_measured() {
     let script = "exec chroot \"$0\" /plumb posix /data --only make.dir,unlink.removes --no-store";
     let mut command = Command::new("sh");
     command.args(["-c", script]).arg(&root);
-    let said = crate::common::Said::of(command).expect(0);
-    assert!(!said.out.starts_with(' ') && said.out.contains("conforms to POSIX"), "{}", said.out);
+    let output = crate::common::CommandOutput::run(command).expect(0);
+    assert!(!output.out.starts_with(' ') && output.out.contains("conforms to POSIX"), "{}", output.out);
     for proc in ["mount -t proc proc \"$0/proc\"", "true"] {
         let script = format!("{proc} && exec chroot \"$0\" {try_line}");
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", &script]).arg(&root);
-        let said = crate::common::Said::of(command);
-        assert!(matches!(said.code, 0 | 3), "{script}: {}\n{}", said.out, said.err);
-        assert!(!said.err.contains("cannot see how much is free"), "{}", said.err);
-        said.says(&["/data", "Sequential 1 MiB", "Small files"]);
+        let output = crate::common::CommandOutput::run(command);
+        assert!(matches!(output.code, 0 | 3), "{script}: {}\n{}", output.out, output.err);
+        assert!(!output.err.contains("cannot see how much is free"), "{}", output.err);
+        output.expect_stdout(&["/data", "Sequential 1 MiB", "Small files"]);
         assert_no_test_data(&root.join("data"));
     }
 }
@@ -62,10 +62,10 @@ fn a_file_system_of_64_mib_is_measured_with_a_size() {
     let home = Home::new();
     let small = Mounted::on_loop("ext4", 64 * MIB, "");
     let line = format!("try {} --time 100ms", small.as_str());
-    home.plumb(&line).expect(2).complains(&["too little to measure with", "`--size 8MiB`"]);
-    let said = home.plumb(&format!("{line} --size 8MiB")).ran();
-    assert!(matches!(said.code, 0 | 3), "{}\n{}", said.out, said.err);
-    said.says(&["8 MiB file", "Sequential 1 MiB", "Small files"]);
+    home.plumb(&line).expect(2).expect_stderr(&["too little to measure with", "`--size 8MiB`"]);
+    let output = home.plumb(&format!("{line} --size 8MiB")).expect_measured();
+    assert!(matches!(output.code, 0 | 3), "{}\n{}", output.out, output.err);
+    output.expect_stdout(&["8 MiB file", "Sequential 1 MiB", "Small files"]);
     assert_no_test_data(small.path());
 }
 
@@ -94,10 +94,10 @@ fn fuse_is_called_what_it_is() {
     }
     system("bindfs", &[from.to_str().unwrap(), at.to_str().unwrap()]);
     let bound = Bound { at };
-    let said = home.plumb(&format!("try {} --size 16MiB --time 100ms -v", bound.at.display())).ran();
-    let said = said.says(&["served by a program"]);
+    let output = home.plumb(&format!("try {} --size 16MiB --time 100ms -v", bound.at.display())).expect_measured();
+    let output = output.expect_stdout(&["served by a program"]);
     for wrong in ["(network)", "remotely"] {
-        assert!(!said.out.contains(wrong), "{}", said.out);
+        assert!(!output.out.contains(wrong), "{}", output.out);
     }
     assert_no_test_data(&bound.at);
 }

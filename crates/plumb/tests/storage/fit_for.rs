@@ -3,7 +3,7 @@
 use crate::alone;
 use crate::common::disks::{Loop, Mounted};
 use crate::common::groups::{Controller, Group};
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use crate::devices::printed;
 use serde_json::Value;
 use std::io::Read;
@@ -23,8 +23,8 @@ fn a_throttled_device_is_not_good_enough_for_etcd() {
             Ok(throttle) => throttle,
             Err(why) => return needs::skip(&why),
         };
-    let said = throttle.plumb(&home, &format!("fit-for etcd {} --runs 3 --json", mounted.as_str()));
-    let fit = said.expect(1).json();
+    let output = throttle.plumb(&home, &format!("fit-for etcd {} --runs 3 --json", mounted.as_str()));
+    let fit = output.expect(1).json();
     assert_eq!(fit["answer"], "no", "{fit:#}");
     assert_eq!(fit["limits"][0]["tier"], "device", "{fit:#}");
     // At most a hundred flushes per second, each with a write of its own.
@@ -39,8 +39,8 @@ fn the_answer_of_a_real_device_follows_from_its_number() {
         return;
     }
     let (mounted, home) = (Mounted::on_loop("ext4", 1024 * MIB, ""), Home::new());
-    let said = home.plumb(&format!("fit-for etcd {} --runs 3 --json", mounted.as_str()));
-    let fit = said.json();
+    let output = home.plumb(&format!("fit-for etcd {} --runs 3 --json", mounted.as_str()));
+    let fit = output.json();
     eprintln!("{}", fit["answer_note"]);
     let limit = &fit["limits"][0];
     let end = |name: &str| limit[name].as_f64();
@@ -54,7 +54,7 @@ fn the_answer_of_a_real_device_follows_from_its_number() {
         (Some(_), Some(_)) if limit["instead"].is_null() => (Value::from("borderline"), 6),
         _ => (Value::from("cannot-tell"), 6),
     };
-    assert_eq!((&fit["answer"], said.code), (&answer, code), "{fit:#}");
+    assert_eq!((&fit["answer"], output.code), (&answer, code), "{fit:#}");
     let left = std::fs::read_dir(mounted.as_str())
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().file_name() != "lost+found");
@@ -91,17 +91,17 @@ fn a_device_is_judged_with_permission_only() {
     std::fs::write(&disk.device, "precious").unwrap();
     let device = disk.device.to_str().unwrap();
     let words = ["fit-for", "etcd", device, "--runs", "3", "--json"];
-    let refused = home.with(words).expect(5).complains(&["PLUMB_ALLOW="]);
+    let refused = home.plumb_args(words).expect(5).expect_stderr(&["PLUMB_ALLOW="]);
     assert_eq!(&begin(), b"precious");
     let mut allowed = home.command(words);
     allowed.env("PLUMB_ALLOW", printed(&refused, "PLUMB_ALLOW="));
-    let said = Said::of(allowed);
-    let fit = said.json();
+    let output = CommandOutput::run(allowed);
+    let fit = output.json();
     eprintln!("{}", fit["answer_note"]);
     let codes = [("yes", 0), ("no", 1), ("borderline", 6), ("cannot-tell", 6), ("refused", 3)];
     let expected = codes.iter().find(|(answer, _)| fit["answer"] == *answer).map(|(_, code)| *code);
-    assert_eq!(expected, Some(said.code), "{fit:#}");
+    assert_eq!(expected, Some(output.code), "{fit:#}");
     assert!(fit["limits"][0]["value"].as_f64().is_some_and(|ns| ns > 0.0), "{fit:#}");
     assert_ne!(&begin(), b"precious");
-    home.with(["fit-for", "mail", device]).expect(2).complains(&["works on files", "name a directory"]);
+    home.plumb_args(["fit-for", "mail", device]).expect(2).expect_stderr(&["works on files", "name a directory"]);
 }

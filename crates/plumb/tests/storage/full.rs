@@ -3,7 +3,7 @@
 
 use crate::alone;
 use crate::common::disks::{Loop, Mounted};
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use std::path::Path;
 
 const MIB: u64 = 1 << 20;
@@ -15,13 +15,13 @@ fn small() -> Option<(Mounted, Home)> {
 }
 
 /// Returns a command in the small file system's directory.
-fn there(home: &Home, mounted: &Mounted, line: &str, fill: Option<&Path>) -> Said {
+fn run_in(home: &Home, mounted: &Mounted, line: &str, fill: Option<&Path>) -> CommandOutput {
     let mut command = home.command(line.split_whitespace());
     command.current_dir(mounted.path());
     if let Some(fill) = fill {
         command.env("PLUMB_FILL", fill);
     }
-    Said::of(command)
+    CommandOutput::run(command)
 }
 
 fn files(mounted: &Mounted) -> Vec<String> {
@@ -30,45 +30,49 @@ fn files(mounted: &Mounted) -> Vec<String> {
 }
 
 #[test]
-fn a_sweep_runs_the_sizes_that_fit_and_says_which_do_not() {
+fn a_sweep_runs_the_sizes_that_fit_and_names_the_others() {
     let _alone = alone();
     let Some((mounted, home)) = small() else { return };
     let line = "as iozone -a -n 16m -g 256m -y 1m -q 1m -i 0 -R -f f";
-    let said = there(&home, &mounted, line, None).expect(0);
+    let output = run_in(&home, &mounted, line, None).expect(0);
     let hint = format!("PLUMB_FILL={} writes on until it is full", mounted.as_str());
-    let said =
-        said.complains(&["iozone: 131072 kB left out: ", "iozone: 262144 kB left out: ", "less than 5 %", &hint]);
+    let output =
+        output.expect_stderr(&["iozone: 131072 kB left out: ", "iozone: 262144 kB left out: ", "less than 5 %", &hint]);
     for size in ["16384", "32768", "65536"] {
         assert!(
-            said.out.contains(&format!("{size}    1024 ")) && said.out.contains(&format!("\"{size}\"")),
+            output.out.contains(&format!("{size}    1024 ")) && output.out.contains(&format!("\"{size}\"")),
             "{}",
-            said.out
+            output.out
         );
     }
-    assert!(!said.out.contains("131072"), "no row, and no row of zeros: {}", said.out);
+    assert!(!output.out.contains("131072"), "no row, and no row of zeros: {}", output.out);
     assert!(files(&mounted).is_empty());
 
-    let said = there(&home, &mounted, "as iozone -s 512m -r 1m -i 0 -f f", None).expect(74);
-    said.complains(&["524288 kB left out", "No space left on device"]).says(&["Error writing block 0, f"]);
-    let said = there(&home, &mounted, "as iozone -t 1 -t 8 -s 24m -r 1m -i 0", None).expect(0);
-    said.complains(&["24576 kB by 8 children left out"]).says(&["Children see throughput for 1 initial writers"]);
+    let output = run_in(&home, &mounted, "as iozone -s 512m -r 1m -i 0 -f f", None).expect(74);
+    output
+        .expect_stderr(&["524288 kB left out", "No space left on device"])
+        .expect_stdout(&["Error writing block 0, f"]);
+    let output = run_in(&home, &mounted, "as iozone -t 1 -t 8 -s 24m -r 1m -i 0", None).expect(0);
+    output
+        .expect_stderr(&["24576 kB by 8 children left out"])
+        .expect_stdout(&["Children see throughput for 1 initial writers"]);
 
     // Like IOzone, if permitted by the setting.
-    let said = there(&home, &mounted, "as iozone -s 512m -r 1m -i 0 -f f", Some(mounted.path())).expect(74);
-    said.complains(&["No space left on device"]).says(&["Error writing block"]);
+    let output = run_in(&home, &mounted, "as iozone -s 512m -r 1m -i 0 -f f", Some(mounted.path())).expect(74);
+    output.expect_stderr(&["No space left on device"]).expect_stdout(&["Error writing block"]);
     // But never on the file system of the system or the results.
     let line = "as iozone -s 900000g -r 1m -i 0 -f f";
     let mut command = home.command(line.split(' '));
     command.env("PLUMB_FILL", home.work());
-    let said = Said::of(command).expect(74);
-    if !said.err.contains("is never filled") {
+    let output = CommandOutput::run(command).expect(74);
+    if !output.err.contains("is never filled") {
         needs::not_shown(
             "the working directory lies on another file system than the results; the guard's own tests mount one",
         );
     }
     let mut command = home.command(line.replace(" f", &format!(" {}/f", mounted.as_str())).split(' '));
     command.env("PLUMB_FILL", mounted.path()).env("PLUMB_DB", mounted.path().join("results/plumb.db"));
-    Said::of(command).expect(74).complains(&["holds /, /var or Plumb's results, and is never filled"]);
+    CommandOutput::run(command).expect(74).expect_stderr(&["holds /, /var or Plumb's results, and is never filled"]);
 }
 
 #[test]
@@ -77,8 +81,8 @@ fn jobs_that_fit_run_and_the_others_fail_by_themselves() {
     let Some((mounted, home)) = small() else { return };
     let job = |name: &str, size: &str| format!("--name={name} --size={size} --rw=write --bs=1m ");
     let line = format!("as fio --output=out {}{}{}", job("small", "8m"), job("large", "1g"), job("other", "8m"));
-    let said = there(&home, &mounted, &line, None).expect(1);
-    said.complains(&["large.0.0 would leave less than 5 %", "PLUMB_FILL="]);
+    let output = run_in(&home, &mounted, &line, None).expect(1);
+    output.expect_stderr(&["large.0.0 would leave less than 5 %", "PLUMB_FILL="]);
     let mut left = files(&mounted);
     left.sort();
     assert_eq!(left, ["other.0.0", "out", "small.0.0"]);
@@ -88,25 +92,25 @@ fn jobs_that_fit_run_and_the_others_fail_by_themselves() {
     }
     // The tool's own option for it.
     let line = format!("as fio --output=out {}--fill_device=1", job("fills", "1g"));
-    there(&home, &mounted, &line, None).expect(0);
+    run_in(&home, &mounted, &line, None).expect(0);
     assert!(mounted.path().join("fills.0.0").metadata().unwrap().len() > 64 * MIB);
     let mut command = home.command(line.split_whitespace());
     command.env("PLUMB_DB", mounted.path().join("plumb.db")).current_dir(mounted.path());
-    Said::of(command).expect(1).complains(&["is never filled"]);
+    CommandOutput::run(command).expect(1).expect_stderr(&["is never filled"]);
 }
 
 #[test]
 fn small_files_are_measured_where_there_is_no_room_for_the_large_one() {
     let _alone = alone();
     let Some((mounted, home)) = small() else { return };
-    let said = there(&home, &mounted, "as bonnie++ -d . -u root -r 0 -s 1g -n 1 -q", None).expect(0);
-    said.complains(&["the tests of the large file are left out", "less than 5 %", "Sequential Create"]);
-    let said = there(&home, &mounted, "as bonnie++ -d . -u root -r 0 -s 1g -n 0 -q", None).expect(1);
-    said.complains(&["less than 5 %"]);
+    let output = run_in(&home, &mounted, "as bonnie++ -d . -u root -r 0 -s 1g -n 1 -q", None).expect(0);
+    output.expect_stderr(&["the tests of the large file are left out", "less than 5 %", "Sequential Create"]);
+    let output = run_in(&home, &mounted, "as bonnie++ -d . -u root -r 0 -s 1g -n 0 -q", None).expect(1);
+    output.expect_stderr(&["less than 5 %"]);
     home.file("commands", "set size 1000000 2000000\nset number 500\nset transactions 10\nrun\nset size 10 20\nset number 10\nrun\nquit\n");
     let line = format!("as postmark {}", home.work().join("commands").display());
-    let said = there(&home, &mounted, &line, None).complains(&["less than 5 %"]);
-    assert!(said.out.contains("transactions"), "the second run is made: {}", said.out);
+    let output = run_in(&home, &mounted, &line, None).expect_stderr(&["less than 5 %"]);
+    assert!(output.out.contains("transactions"), "the second run is made: {}", output.out);
     assert!(files(&mounted).is_empty());
 }
 
@@ -132,13 +136,13 @@ fn a_script_whose_files_grow_ends_before_the_disk_is_full() {
             ),
         );
         let line = format!("as filebench -f {}", script.display());
-        there(&home, &mounted, &line, None).expect(1).complains(&[
+        run_in(&home, &mounted, &line, None).expect(1).expect_stderr(&[
             "set/00000001",
             "No space left on device",
             "PLUMB_FILL=",
         ]);
         assert!((4..=5).contains(&free_percent()), "{flowop}: {} % are free", free_percent());
-        there(&home, &mounted, &line, Some(mounted.path())).expect(1).complains(&["No space left on device"]);
+        run_in(&home, &mounted, &line, Some(mounted.path())).expect(1).expect_stderr(&["No space left on device"]);
         assert_eq!(free_percent(), 0, "{flowop}");
     }
 }
@@ -158,6 +162,6 @@ fn native_runs_never_fill() {
     );
     let mut command = home.command(["run", "over.toml"]);
     command.env("PLUMB_FILL", mounted.path());
-    let said = Said::of(command).expect(5);
-    assert!(said.err.contains("less than 5 %") && !said.err.contains("PLUMB_FILL"), "{}", said.err);
+    let output = CommandOutput::run(command).expect(5);
+    assert!(output.err.contains("less than 5 %") && !output.err.contains("PLUMB_FILL"), "{}", output.err);
 }

@@ -3,7 +3,7 @@
 use crate::alone;
 use crate::common::disks::{Loop, Mounted, Swap};
 use crate::common::groups::{Controller, Group, Version};
-use crate::common::{Home, Said, alarms, assert_found, assert_quiet, findings, metric, needs};
+use crate::common::{CommandOutput, Home, alarms, assert_found, assert_quiet, findings, metric, needs};
 use plumb_result::number::{self, Digits};
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ fn a_limit_of_io_is_named_where_it_binds() {
     let held_to = |ops_per_second: u64| -> Result<Value, String> {
         let group = Group::new(Controller::Io)?.limit_reads(mounted.disk.as_ref().unwrap(), ops_per_second)?;
         say_version(&group, "io.max");
-        Ok(group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).ran().json())
+        Ok(group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).expect_measured().json())
     };
     let bound = match held_to(500) {
         Ok(bound) => bound,
@@ -86,18 +86,18 @@ fn a_comparison_names_the_limit_of_one_side_first() {
     };
     say_version(&group, "io.max");
     let line = format!("compare {} {} --size 16MiB --time 1s --budget 20s", free.as_str(), held.as_str());
-    let said = group.plumb(&home, &line).ran();
-    let flat = crate::common::flat(&said.out);
+    let output = group.plumb(&home, &line).expect_measured();
+    let flat = crate::common::flat(&output.out);
     let (limit, only) = ("A control group limits reads on loop", format!("warn C12 {} (", held.as_str()));
-    assert!(flat.contains(&only), "{}", said.out);
-    assert_eq!(flat.matches(limit).count(), 1, "{}", said.out);
-    assert!(flat.find("differ in").is_none_or(|differ_at| flat.find(limit).unwrap() < differ_at), "{}", said.out);
+    assert!(flat.contains(&only), "{}", output.out);
+    assert_eq!(flat.matches(limit).count(), 1, "{}", output.out);
+    assert!(flat.find("differ in").is_none_or(|differ_at| flat.find(limit).unwrap() < differ_at), "{}", output.out);
     if !flat.contains(" slower ") {
         return needs::not_shown("others at work left too few runs for a verdict, and so for its cause");
     }
     let cause = format!("Likely cause, on {} only: {limit}", held.as_str());
-    let cause_at = flat.find(&cause).unwrap_or_else(|| panic!("{}", said.out));
-    assert!(cause_at < flat.find("95 % CI").unwrap(), "before the table: {}", said.out);
+    let cause_at = flat.find(&cause).unwrap_or_else(|| panic!("{}", output.out));
+    assert!(cause_at < flat.find("95 % CI").unwrap(), "before the table: {}", output.out);
 }
 
 /// Protects: the rate under a CPU quota is never taken for the storage's.
@@ -113,7 +113,7 @@ fn a_quota_of_processor_time_is_named_where_it_binds() {
     let held_to = |percent: u32| -> Result<Value, String> {
         let group = Group::new(Controller::Cpu)?.limit_cpu_percent(percent)?;
         say_version(&group, "cpu.max");
-        Ok(group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).ran().json())
+        Ok(group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).expect_measured().json())
     };
     let bound = match held_to(20) {
         Ok(bound) => bound,
@@ -155,7 +155,8 @@ fn a_working_set_around_the_memory_of_a_control_group_is_on_the_cliff() {
     let (mounted, home) = (Mounted::on_loop("ext4", 512 * MIB, ""), Home::new());
     let run = |size_mib: u64| {
         home.file("limits.toml", &reading(size_mib, "as-is", 1));
-        let result = group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).ran().json();
+        let result =
+            group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).expect_measured().json();
         show(&result, "B6");
         result
     };
@@ -169,7 +170,7 @@ fn a_working_set_around_the_memory_of_a_control_group_is_on_the_cliff() {
 
 /// Protects: over a cached loop device, A1, A7 and the tier name the same shares.
 #[test]
-fn a_read_through_two_caches_is_told_alike_everywhere() {
+fn a_read_through_two_caches_is_reported_alike_everywhere() {
     let _alone = alone();
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
         return;
@@ -178,7 +179,8 @@ fn a_read_through_two_caches_is_told_alike_everywhere() {
     let (mounted, home) = (Mounted::on(Loop::new(256 * MIB), "ext4", ""), Home::new());
     // More than the group may cache, and all of it in the cache of the image.
     home.file("limits.toml", &reading(90, "as-is", 1));
-    let result = group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).ran().json();
+    let result =
+        group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).expect_measured().json();
     show(&result, "A1");
     show(&result, "A7");
     // The shares of the caches depend on other readers of this disk; that all parts agree does not.
@@ -186,9 +188,9 @@ fn a_read_through_two_caches_is_told_alike_everywhere() {
     let message = notes[0]["message"].as_str().unwrap();
     let rate = metric(&result, "read", "read.bw");
     let share = rate["device_share"].as_f64().unwrap();
-    let said = number::percent(share, Digits::Spoken);
+    let output = number::percent(share, Digits::Spoken);
     assert!(
-        message.contains("from the page cache") && message.contains(&format!(", {said} from ")),
+        message.contains("from the page cache") && message.contains(&format!(", {output} from ")),
         "{rate}: {message}"
     );
     // A7 reports from 10 % on.
@@ -231,7 +233,7 @@ fn buffers_that_are_swapped_out_reject_the_run() {
     }
     // Without swap, and with enough memory.
     let Some(group) = with_memory(512 * MIB) else { return };
-    let held = group.plumb(&home, &line).ran().json();
+    let held = group.plumb(&home, &line).expect_measured().json();
     show(&held, "C9");
     assert_eq!(findings(&held, "C9", "fail"), Vec::<&Value>::new());
 }
@@ -255,7 +257,8 @@ fn a_set_is_warm_though_the_cache_was_full_of_another() {
     };
     let all = [target("large", 256), target("small", 40), phase("large"), phase("small")].concat();
     home.file("warm.toml", &format!("name = \"warm\"\n{all}"));
-    let result = group.plumb(&home, &format!("run warm.toml --at {} --json", mounted.as_str())).ran().json();
+    let result =
+        group.plumb(&home, &format!("run warm.toml --at {} --json", mounted.as_str())).expect_measured().json();
     show(&result, "A2");
     let short: Vec<&Value> = findings(&result, "A2", "note");
     assert!(short.iter().any(|finding| finding["phase"] == "large"), "256 MiB do not fit: {short:#?}");
@@ -278,8 +281,8 @@ fn a_sweep_of_the_size_finds_the_end_of_the_cache() {
     // The image is sparse; a sweep takes at most a tenth of the free space.
     let (mounted, home) = (Mounted::on_loop("ext4", 8192 * MIB, ""), Home::new());
     let line = format!("sweep size=20M,40M,80M,160M,320M {} --time 500ms --json", mounted.as_str());
-    let said: Said = group.plumb(&home, &line).ran();
-    let sweep = said.json();
+    let output: CommandOutput = group.plumb(&home, &line).expect_measured();
+    let sweep = output.json();
     eprintln!("{}", sweep["verdict_note"]);
     assert_eq!(sweep["memory_bytes"], LIMIT);
     let curve = &sweep["curves"][0];

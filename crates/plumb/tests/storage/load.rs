@@ -93,9 +93,9 @@ fn another_process_on_another_disk_is_not_seen_on_this_one() {
     let stop = AtomicBool::new(false);
     let result = std::thread::scope(|scope| {
         scope.spawn(|| write_beside(&elsewhere.path().join("beside"), &stop));
-        let said = home.plumb(&format!("run load.toml --at {} --json", mounted.as_str()));
+        let output = home.plumb(&format!("run load.toml --at {} --json", mounted.as_str()));
         stop.store(true, Ordering::Relaxed);
-        said.json()
+        output.json()
     });
     // A journal commit follows each write of 4 KiB: the device writes several times the given amount.
     let of_c1: Vec<&serde_json::Value> =
@@ -118,19 +118,19 @@ fn is_seen_on(mounted: &Mounted) {
     );
     let stop = AtomicBool::new(false);
     // To plumb, this process is another one.
-    let said = std::thread::scope(|scope| {
+    let output = std::thread::scope(|scope| {
         scope.spawn(|| write_beside(&mounted.path().join("beside"), &stop));
-        let said = home.plumb(&format!("run load.toml --at {} --json", mounted.as_str()));
+        let output = home.plumb(&format!("run load.toml --at {} --json", mounted.as_str()));
         stop.store(true, Ordering::Relaxed);
-        said
+        output
     });
     // It is reported while it happens, once.
-    let told: Vec<&str> = said.err.lines().filter(|line| line.contains("C1")).collect();
-    eprintln!("{told:#?}");
-    let at = |level: &str| told.iter().filter(|line| line.trim_start().starts_with(level)).count();
-    assert!(at("fail") + at("warn") >= 1 && at("fail") <= 1 && at("warn") <= 1, "{}", said.err);
-    assert!(told.iter().any(|line| line.contains("Others used about")), "{}", said.err);
-    let result = said.json();
+    let reported: Vec<&str> = output.err.lines().filter(|line| line.contains("C1")).collect();
+    eprintln!("{reported:#?}");
+    let at = |level: &str| reported.iter().filter(|line| line.trim_start().starts_with(level)).count();
+    assert!(at("fail") + at("warn") >= 1 && at("fail") <= 1 && at("warn") <= 1, "{}", output.err);
+    assert!(reported.iter().any(|line| line.contains("Others used about")), "{}", output.err);
+    let result = output.json();
     let found = findings(&result, "C1", "fail").len() + findings(&result, "C1", "warn").len();
     assert_eq!(found, 1, "{:#}", result["checks"]);
 }

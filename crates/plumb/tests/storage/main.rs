@@ -37,17 +37,17 @@ const OTHERS: &[&str] = &["C1", "C5"];
 
 /// Panics unless the result is trusted, or rejected only because of other programs.
 #[track_caller]
-fn trusted_but_for_others(said: &common::Said) -> serde_json::Value {
-    let result = said.json();
+fn trusted_but_for_others(output: &common::CommandOutput) -> serde_json::Value {
+    let result = output.json();
     let failed: Vec<&serde_json::Value> =
         result["checks"].as_array().unwrap().iter().filter(|finding| finding["level"] == "fail").collect();
     let disturbed = failed.iter().all(|finding| OTHERS.contains(&finding["code"].as_str().unwrap()));
     assert!(
-        said.code == 0 || (said.code == 3 && disturbed),
+        output.code == 0 || (output.code == 3 && disturbed),
         "{}: {}\n{failed:#?}\n{}",
-        said.command,
-        said.code,
-        said.err
+        output.command,
+        output.code,
+        output.err
     );
     result
 }

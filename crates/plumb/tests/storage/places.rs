@@ -23,7 +23,7 @@ const READING: &str = "name = \"place\"\n[target.data.file]\npath = \"data\"\nsi
 /// Runs [`READING`], optionally with another size.
 fn read(home: &Home, place: &str, size: &str) -> Value {
     home.file("place.toml", &READING.replace("4MiB", size));
-    home.plumb(&format!("run place.toml --at {place} --json")).ran().json()
+    home.plumb(&format!("run place.toml --at {place} --json")).expect_measured().json()
 }
 
 /// Protects: a loop device whose image is in memory does not count as a device, through any number of file systems.
@@ -35,13 +35,13 @@ fn a_loop_device_in_memory_is_no_device() {
     }
     let home = Home::new();
     let lower = Mounted::on(Loop::in_memory(256 * MIB), "ext4", "");
-    let upper = Mounted::on(Loop::within(lower.path(), 128 * MIB), "ext4", "");
+    let upper = Mounted::on(Loop::create_in(lower.path(), 128 * MIB), "ext4", "");
     for mounted in [&lower, &upper] {
         let result = read(&home, mounted.as_str(), "16MiB");
         show(&result, "A1");
         assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
         assert_found(&result, "A1", "warn", "storage is memory");
-        home.plumb(&format!("run place.toml --at {}", mounted.as_str())).ran().says(&["memory"]);
+        home.plumb(&format!("run place.toml --at {}", mounted.as_str())).expect_measured().expect_stdout(&["memory"]);
     }
     // The device itself, without a file system.
     let bare = Loop::in_memory(64 * MIB);
@@ -52,7 +52,7 @@ fn a_loop_device_in_memory_is_no_device() {
             &format!("[target.data.device]\npath = {:?}", bare.device()),
         ),
     );
-    let result = home.plumb("run bare.toml --json").ran().json();
+    let result = home.plumb("run bare.toml --json").expect_measured().json();
     assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
     // A loop device on a disk counts as one.
     let disk = Mounted::on_loop("ext4", 256 * MIB, "");
@@ -73,23 +73,25 @@ fn a_loop_device_over_a_deleted_image_in_memory_is_no_device() {
     let result = read(&home, mounted.as_str(), "16MiB");
     assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
     assert_found(&result, "A1", "warn", "storage is memory");
-    home.plumb(&format!("check {}", mounted.as_str())).ran().says(&["in memory: tmpfs at /dev/shm"]);
+    home.plumb(&format!("check {}", mounted.as_str()))
+        .expect_measured()
+        .expect_stdout(&["in memory: tmpfs at /dev/shm"]);
 }
 
 /// Protects: `plumb check` reports in advance what a run would find or be refused for.
 #[test]
-fn a_check_says_what_a_run_would_find() {
+fn a_check_reports_what_a_run_would_find() {
     let _alone = alone();
     if !needs::root_and(&["losetup", "mkfs.ext4", "mount"]) {
         return;
     }
     let home = Home::new();
-    let check = |path: &str| home.plumb(&format!("check {path} --json")).ran().json();
+    let check = |path: &str| home.plumb(&format!("check {path} --json")).expect_measured().json();
     // The cache of a loop device's image, which serves direct reads.
     let cached = Mounted::on(Loop::new(128 * MIB), "ext4", "");
-    let foretold = check(cached.as_str());
-    assert_found(&foretold, "A7", "warn", "is cached");
-    assert!(foretold["refused"].is_null(), "{foretold:#}");
+    let predicted = check(cached.as_str());
+    assert_found(&predicted, "A7", "warn", "is cached");
+    assert!(predicted["refused"].is_null(), "{predicted:#}");
     let direct = Mounted::on_loop("ext4", 128 * MIB, "");
     assert_quiet(&check(direct.as_str()), "A7");
     // A mounted device, and a read-only file system.
@@ -111,7 +113,7 @@ fn a_check_names_compression() {
         return;
     }
     let (mounted, home) = (Mounted::on_loop("btrfs", 256 * MIB, "compress=zstd"), Home::new());
-    let result = home.plumb(&format!("check {} --json", mounted.as_str())).ran().json();
+    let result = home.plumb(&format!("check {} --json", mounted.as_str())).expect_measured().json();
     assert_found(&result, "A9", "note", "compress=zstd");
 }
 
@@ -162,14 +164,14 @@ fn a_nearly_full_file_system_is_graded() {
         let space = rustix::fs::statvfs(mounted.path()).unwrap();
         let bytes = (space.f_bavail - space.f_blocks * percent / 100) * space.f_frsize;
         crate::common::disks::system("fallocate", &["-l", &bytes.to_string(), fill.to_str().unwrap()]);
-        let result = home.plumb("run there.toml --json").ran().json();
+        let result = home.plumb("run there.toml --json").expect_measured().json();
         show(&result, "D1");
         result
     };
     assert_found(&leave(3), "D1", "fail", "Only 3");
     // Nothing is written to it, and the reason is printed.
     home.file("place.toml", READING);
-    home.plumb(&format!("run place.toml --at {}", mounted.as_str())).expect(5).complains(&["less than 5 %"]);
+    home.plumb(&format!("run place.toml --at {}", mounted.as_str())).expect(5).expect_stderr(&["less than 5 %"]);
     let check = home.plumb(&format!("check {} --json", mounted.as_str())).expect(3).json();
     assert_found(&check, "D1", "fail", "is free");
     let tight = leave(10);
@@ -254,7 +256,7 @@ fn a_place_can_be_unmounted_as_soon_as_plumb_has_ended() {
     for _ in 0..5 {
         let mounted = Mounted::in_memory(64 * MIB);
         let line = "run random-read --set size=8MiB --set time=200ms --set backend=io-uring --at";
-        home.plumb(&format!("{line} {}", mounted.as_str())).ran();
+        home.plumb(&format!("{line} {}", mounted.as_str())).expect_measured();
         crate::common::disks::system("umount", &[mounted.as_str()]);
     }
 }
@@ -269,14 +271,14 @@ fn a_noise_floor_is_shown_by_the_next_comparison_there() {
     let (mounted, home) = (Mounted::on(Loop::in_memory(512 * MIB), "ext4", ""), Home::new());
     let place = mounted.as_str();
     let more = "--for random-read --time 300ms --size 16MiB --json";
-    let noise = home.plumb(&format!("noise {place} --budget 12s {more}")).ran().json();
+    let noise = home.plumb(&format!("noise {place} --budget 12s {more}")).expect_measured().json();
     eprintln!("{}", noise["note"]);
     let floors = noise["floors"].as_array().unwrap();
     if floors.is_empty() {
         return needs::not_shown(&format!("too many runs were rejected for a floor: {:#}", noise["left_out"]));
     }
     assert!(floors.iter().all(|floor| floor["floor"].as_f64().unwrap() > 0.0), "{floors:#?}");
-    let compare = |more: &str| home.plumb(&format!("compare {place} {place} --budget 8s {more}")).ran();
+    let compare = |more: &str| home.plumb(&format!("compare {place} {place} --budget 8s {more}")).expect_measured();
     let comparison = compare(more).json();
     // On a busy machine, the time may be over before there are enough blocks to scale a floor to.
     let contrasts = comparison["contrasts"].as_array().unwrap().iter();
@@ -295,7 +297,7 @@ fn a_noise_floor_is_shown_by_the_next_comparison_there() {
     assert!(flat(&page.out).contains("noise floor"), "{}", page.out);
     // A target without a floor shows none.
     let other = Mounted::on(Loop::in_memory(512 * MIB), "ext4", "");
-    let elsewhere = home.plumb(&format!("compare {0} {0} --budget 4s {more}", other.as_str())).ran().json();
+    let elsewhere = home.plumb(&format!("compare {0} {0} --budget 4s {more}", other.as_str())).expect_measured().json();
     assert!(!verdicts(&elsewhere).is_empty());
     for contrast in elsewhere["contrasts"].as_array().unwrap() {
         assert!(contrast["floor"].is_null(), "{contrast:#}");

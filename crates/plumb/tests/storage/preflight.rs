@@ -68,16 +68,18 @@ fn root_each_provisioning_is_built_once_and_taken_down() {
     let _alone = alone();
     let home = Home::new();
     home.file("good.toml", &study(&home, "8MiB", ""));
-    home.plumb("study plan good.toml --check").expect(0).says(&["2 plots built and taken down", "No problem found."]);
+    home.plumb("study plan good.toml --check")
+        .expect(0)
+        .expect_stdout(&["2 plots built and taken down", "No problem found."]);
     assert_eq!(left(&home), 0);
     // A gibibyte on 64 MiB: in the review, 36 runs failed of it, one after another.
     home.file("large.toml", &study(&home, "1GiB", ""));
-    let said = home.plumb("study run large.toml").expect(2);
-    said.complains(&["1 problem found before the first run", "its data need 1GiB", "has 64MiB", "`--no-check`"]);
+    let output = home.plumb("study run large.toml").expect(2);
+    output.expect_stderr(&["1 problem found before the first run", "its data need 1GiB", "has 64MiB", "`--no-check`"]);
     // Only the kernel knows the options of its file systems.
     home.file("options.toml", &study(&home, "8MiB", "\"no_such_option\""));
-    let said = home.plumb("study plan options.toml --check").expect(2);
-    said.complains(&["local: step 2 (mkfs): `mount -t ext4 -o no_such_option", "mount -t ext2"]);
+    let output = home.plumb("study plan options.toml --check").expect(2);
+    output.expect_stderr(&["local: step 2 (mkfs): `mount -t ext4 -o no_such_option", "mount -t ext2"]);
     assert_eq!(left(&home), 0);
 }
 
@@ -90,14 +92,14 @@ fn root_a_failure_that_comes_again_ends_the_study() {
     let _alone = alone();
     let home = Home::new();
     home.file("options.toml", &study(&home, "8MiB", "\"no_such_option\"").replace(r#", "ext2""#, ""));
-    let said = home.plumb("study run options.toml --set design.plots=4").expect(4);
-    let told = said.err.lines().filter(|line| line.contains("no_such_option")).count();
-    assert_eq!(told, 1, "the cause is told once: {}", said.err);
-    assert!(said.err.contains("plot 2 was not built, so its run has failed: as before"), "{}", said.err);
-    let said = said.says(&["plots 1, 2 could not be built"]);
-    let ends = said.err.lines().filter(|line| line.contains("the same failure occurred twice")).count();
-    assert_eq!(ends, 1, "{}", said.err);
-    assert!(said.err.contains("study resume --failed"), "{}", said.err);
+    let output = home.plumb("study run options.toml --set design.plots=4").expect(4);
+    let reported = output.err.lines().filter(|line| line.contains("no_such_option")).count();
+    assert_eq!(reported, 1, "the cause is printed once: {}", output.err);
+    assert!(output.err.contains("plot 2 was not built, so its run has failed: as before"), "{}", output.err);
+    let output = output.expect_stdout(&["plots 1, 2 could not be built"]);
+    let ends = output.err.lines().filter(|line| line.contains("the same failure occurred twice")).count();
+    assert_eq!(ends, 1, "{}", output.err);
+    assert!(output.err.contains("study resume --failed"), "{}", output.err);
     assert_eq!(left(&home), 0);
 }
 
@@ -114,8 +116,8 @@ fn root_counts_are_those_of_the_work() {
     let at = text.find("[workload]").unwrap();
     let end = text.find("[design]").unwrap();
     home.file("reads.toml", &format!("{}{reads}\n\n{}", &text[..at], &text[end..]));
-    let said = home.plumb("study run reads.toml --json");
-    let report = said.json();
+    let output = home.plumb("study run reads.toml --json");
+    let report = output.json();
     let cells = report["cells"].as_array().unwrap();
     let disks: Vec<_> = cells
         .iter()

@@ -3,7 +3,7 @@
 
 use crate::alone;
 use crate::common::disks::Mounted;
-use crate::common::{Home, Said, needs};
+use crate::common::{CommandOutput, Home, needs};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -101,7 +101,7 @@ const LINES: &[Published] = &[
 ];
 
 /// Runs a shell in the file system's directory, in which the tools are Plumb.
-fn shell(home: &Home, tools: &Path, mounted: &Mounted, line: &str) -> Said {
+fn shell(home: &Home, tools: &Path, mounted: &Mounted, line: &str) -> CommandOutput {
     let plumb = home.command([""]);
     let mut command = Command::new("bash");
     for (name, value) in plumb.get_envs() {
@@ -114,7 +114,7 @@ fn shell(home: &Home, tools: &Path, mounted: &Mounted, line: &str) -> Said {
     let device = mounted.disk.as_ref().unwrap().device();
     command.args(["-c", &format!("set -o pipefail; {line}")]).current_dir(mounted.path()).stdin(Stdio::null());
     command.env("PATH", path).env("DEVICE", device).env("LC_ALL", "C.UTF-8");
-    Said::of(command)
+    CommandOutput::run(command)
 }
 
 #[test]
@@ -132,9 +132,9 @@ fn published_command_lines_run_as_typed() {
     let mounted = Mounted::on_loop("ext4", 512 * MIB, "");
     for published in LINES {
         let line = published.line;
-        let said = shell(&home, &tools, &mounted, line);
-        assert_eq!(said.code, published.code, "{line}\n{}\n{}", said.out, said.err);
-        let said = said.complains(published.complains);
+        let output = shell(&home, &tools, &mounted, line);
+        assert_eq!(output.code, published.code, "{line}\n{}\n{}", output.out, output.err);
+        let output = output.expect_stderr(published.complains);
         if published.tiers.is_empty() {
             continue;
         }
@@ -143,7 +143,7 @@ fn published_command_lines_run_as_typed() {
             let phases = result["phases"].as_array().unwrap();
             let of_phase = phases.iter().find(|one| one["name"] == *phase);
             let found = of_phase.map(|one| &one["metrics"][metric]["tier"]);
-            assert_eq!(found.and_then(|tier| tier.as_str()), Some(*tier), "{line}: {phase} {metric}\n{}", said.err);
+            assert_eq!(found.and_then(|tier| tier.as_str()), Some(*tier), "{line}: {phase} {metric}\n{}", output.err);
         }
     }
 }

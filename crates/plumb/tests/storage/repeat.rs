@@ -20,9 +20,9 @@ fn rounds_run_on_a_real_file_system() {
     {
         let settings = "--set size=16MiB --set time=20ms --set repeat.rounds.max-rounds=6";
         let line = format!("run {load} --at {} {settings} --report r.html --json", mounted.as_str());
-        let said = home.plumb(&line);
-        assert!([0, 1, 3].contains(&said.code), "{load}: {}\n{}", said.code, said.err);
-        let rounds = said.json();
+        let output = home.plumb(&line);
+        assert!([0, 1, 3].contains(&output.code), "{load}: {}\n{}", output.code, output.err);
+        let rounds = output.json();
         let runs = rounds["runs"].as_array().unwrap().len();
         assert_eq!(rounds["phases"].as_array().unwrap().len(), phases, "{load}");
         let is_steady = rounds["tracked"].as_array().unwrap().iter().all(|one| one["is_steady"] == true);
@@ -49,9 +49,9 @@ fn what_was_written_persists() {
     let (mounted, home) = (Mounted::on_loop("ext4", 256 * MIB, ""), Home::new());
     let line =
         format!("run spc1-persistence-like --at {} --set size=32MiB --set phase.0.stop.time=1s", mounted.as_str());
-    let said = home.plumb(&format!("{line} --json"));
-    assert!([0, 3].contains(&said.code), "{}\n{}", said.code, said.err);
-    let result = said.json();
+    let output = home.plumb(&format!("{line} --json"));
+    assert!([0, 3].contains(&output.code), "{}\n{}", output.code, output.err);
+    let result = output.json();
     let bytes = |phase: usize, kind: &str| result["phases"][phase]["done"][kind]["bytes"].as_u64().unwrap();
     assert!(bytes(0, "write") > 0);
     assert_eq!(bytes(1, "read"), 32 * MIB, "every block is read back");

@@ -34,8 +34,8 @@ fn all_traps(path: &Path) {
     // Direct reads of a hole and of a block that was never written: fast, but meaningless.
     for (prepare, called) in [("sparse", "holes"), ("allocate", "never written")] {
         for cache in ["direct", "cold"] {
-            let said = run(&reading(prepare, cache)).expect(3);
-            let result = said.json();
+            let output = run(&reading(prepare, cache)).expect(3);
+            let result = output.json();
             assert_eq!(result["verdict"], "reject");
             assert_found(&result, "A4", "fail", called);
             assert_ne!(tier(&result, "read.bw"), "device", "{prepare} {cache}");

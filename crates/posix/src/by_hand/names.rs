@@ -50,7 +50,7 @@ pub(super) const CASES: &[Hand] = &[
             cx.set_up("make.symlink", "symlink", made)?;
             let result = cx.link("s", "l");
             if cx.ok("link", result)
-                && let Some(stat) = cx.there("the new name", "l")
+                && let Some(stat) = cx.expect_exists("the new name", "l")
             {
                 cx.that(stat.mode & libc::S_IFMT == libc::S_IFLNK, "its type", "a symbolic link", "another");
             }
@@ -85,7 +85,7 @@ pub(super) const CASES: &[Hand] = &[
                 cx.make(kind, "f")?;
                 let result = cx.chmod("f", 0o1644);
                 cx.ok(&format!("chmod 01644 of a {}", kind.name()), result);
-                if let Some(stat) = cx.there("the file", "f") {
+                if let Some(stat) = cx.expect_exists("the file", "f") {
                     cx.mode_is("its mode", 0o1644, stat.mode);
                 }
                 cx.remove("f");
@@ -198,7 +198,7 @@ fn makes(cx: &mut Ctx<'_>, kind: Kind) -> Run {
         return Err(Stop::Skip(SkipKind::NeedsPrivilege, "devices cannot be made in a user namespace".to_owned()));
     }
     cx.ok(&format!("making a {}", kind.name()), result);
-    let Some(stat) = result.ok().and_then(|_| cx.there("the new file", "f")) else { return Ok(()) };
+    let Some(stat) = result.ok().and_then(|_| cx.expect_exists("the new file", "f")) else { return Ok(()) };
     let (mode, format) = match kind {
         Kind::Regular => (0o644, libc::S_IFREG),
         Kind::Dir => (0o755, libc::S_IFDIR),
@@ -238,7 +238,7 @@ fn device_numbers(cx: &mut Ctx<'_>) -> Run {
             if !cx.ok("making a device", made) {
                 continue;
             }
-            if let Some(stat) = cx.there("the device", &name) {
+            if let Some(stat) = cx.expect_exists("the device", &name) {
                 let found = format!("{}:{}", stat.rdev.0, stat.rdev.1);
                 cx.that(stat.rdev == (major, minor), "its number", &format!("{major}:{minor}"), &found);
             }
@@ -262,7 +262,7 @@ fn symlink(cx: &mut Ctx<'_>) -> Run {
         let read = cx.call(nr!(readlinkat), &[AT, V::P("s"), V::W(sys::cells(&mut bytes)), V::N(512)]);
         let got = String::from_utf8_lossy(&bytes[..read.unwrap_or(0) as usize]).into_owned();
         cx.that(got == target, "readlink", target, &got);
-        if let Some(stat) = cx.there("the link", "s") {
+        if let Some(stat) = cx.expect_exists("the link", "s") {
             cx.equal("its size", target.len() as i64, stat.size as i64);
             cx.equal("its type", i64::from(libc::S_IFLNK), i64::from(stat.mode & libc::S_IFMT));
         }
@@ -366,7 +366,7 @@ fn umask(cx: &mut Ctx<'_>) -> Run {
             let made = make_with(cx, kind, mode);
             let _ = cx.call(nr!(umask), &[V::O(0)]);
             cx.ok(&format!("making a {} with a mask of {mask:03o}", kind.name()), made);
-            if let Some(stat) = made.ok().and_then(|_| cx.there("the new file", "f")) {
+            if let Some(stat) = made.ok().and_then(|_| cx.expect_exists("the new file", "f")) {
                 cx.mode_is(
                     &format!("mode of a {} made with {mode:03o} and a mask of {mask:03o}", kind.name()),
                     expected,
@@ -391,7 +391,7 @@ fn new_owner(cx: &mut Ctx<'_>) -> Run {
         for who in [A, Who { gid: B.gid, ..A }, B] {
             let made = cx.as_user(who, |cx| cx.try_make(kind, "d/f"));
             cx.ok(&format!("making a {}", kind.name()), made);
-            if let Some(stat) = made.ok().and_then(|_| cx.there("the new file", "d/f")) {
+            if let Some(stat) = made.ok().and_then(|_| cx.expect_exists("the new file", "d/f")) {
                 cx.equal("its owner", i64::from(who.uid), i64::from(stat.uid));
                 let is_one = stat.gid == who.gid || stat.gid == A.gid;
                 cx.that(is_one, "its group", &format!("{} or {}", who.gid, A.gid), &stat.gid.to_string());
@@ -414,7 +414,7 @@ fn setgid_directory(cx: &mut Ctx<'_>) -> Run {
         }
         let made = cx.as_user(B, |cx| cx.try_make(kind, "d/f"));
         cx.ok(&format!("making a {}", kind.name()), made);
-        if let Some(stat) = made.ok().and_then(|_| cx.there("the new file", "d/f")) {
+        if let Some(stat) = made.ok().and_then(|_| cx.expect_exists("the new file", "d/f")) {
             cx.equal(&format!("group of a {}", kind.name()), i64::from(A.gid), i64::from(stat.gid));
             if kind == Kind::Dir {
                 cx.mode_is("mode of the directory", 0o2755, stat.mode);

@@ -85,7 +85,7 @@ pub(super) const CASES: &[Hand] = &[
         let before = cx.lstat("f");
         let fd = cx.open_as("f", "O_WRONLY | O_TRUNC", libc::O_WRONLY | libc::O_TRUNC, 0);
         cx.ok("open", fd.map(|_| 0));
-        if let (Ok(before), Some(after)) = (before, cx.there("the file", "f")) {
+        if let (Ok(before), Some(after)) = (before, cx.expect_exists("the file", "f")) {
             cx.equal("size", 0, after.size as i64);
             cx.equal("inode", before.ino as i64, after.ino as i64);
             cx.mode_is("mode", 0o640, after.mode);
@@ -106,7 +106,7 @@ pub(super) const CASES: &[Hand] = &[
                 Ok::<_, i32>(written)
             });
             cx.that(written == Ok(4), "bytes written", "4", &format!("{written:?}"));
-            if let Some(stat) = cx.there("the file", "f") {
+            if let Some(stat) = cx.expect_exists("the file", "f") {
                 cx.mode_is("mode", 0, stat.mode);
                 cx.equal("size", 4, stat.size as i64);
             }
@@ -131,7 +131,7 @@ pub(super) const CASES: &[Hand] = &[
         cx.set_up("make.symlink", "symlink", made)?;
         let result = cx.open_as("s", "O_CREAT | O_WRONLY", libc::O_CREAT | libc::O_WRONLY, 0o644);
         cx.ok("open", result.map(|_| 0));
-        cx.there("the target", "target");
+        cx.expect_exists("the target", "target");
         Ok(())
     }),
     linux(

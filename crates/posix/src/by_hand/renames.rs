@@ -66,7 +66,7 @@ pub(super) const CASES: &[Hand] = &[
         cx.dir("b", 0o755)?;
         let result = cx.rename("a", "b");
         cx.ok("rename", result);
-        cx.there("what was in it", "b/x");
+        cx.expect_exists("what was in it", "b/x");
         cx.gone("the old name", "a");
         Ok(())
     }),
@@ -76,7 +76,7 @@ pub(super) const CASES: &[Hand] = &[
             cx.make(kind, "f")?;
             let result = cx.rename("d", "f");
             cx.answers(&format!("over a {}", kind.name()), result, &[libc::ENOTDIR]);
-            cx.there("the directory", "d");
+            cx.expect_exists("the directory", "d");
             cx.remove("f");
         }
         Ok(())
@@ -87,7 +87,7 @@ pub(super) const CASES: &[Hand] = &[
             cx.make(kind, "f")?;
             let result = cx.rename("f", "d");
             cx.answers(&format!("by a {}", kind.name()), result, &[libc::EISDIR]);
-            cx.there("the file", "f");
+            cx.expect_exists("the file", "f");
             cx.remove("f");
         }
         Ok(())
@@ -103,7 +103,7 @@ pub(super) const CASES: &[Hand] = &[
                 cx.make(kind, "b/x")?;
                 let result = cx.rename("a", "b");
                 cx.answers(&format!("with a {} in it", kind.name()), result, EXISTS);
-                cx.there("what is in it", "b/x");
+                cx.expect_exists("what is in it", "b/x");
                 for path in ["b/x", "a", "b"] {
                     cx.remove(path);
                 }
@@ -152,8 +152,8 @@ pub(super) const CASES: &[Hand] = &[
             cx.set_up("make.link", "link", made)?;
             let result = cx.rename("a", "b");
             cx.ok("to another name", result);
-            cx.there("the old name", "a");
-            cx.there("the new name", "b");
+            cx.expect_exists("the old name", "a");
+            cx.expect_exists("the new name", "b");
             Ok(())
         },
     ),
@@ -215,7 +215,7 @@ pub(super) const CASES: &[Hand] = &[
             cx.file("p/f", b"")?;
             let result = cx.as_user(A, |cx| cx.rename("p/f", "q/g"));
             cx.ok("rename", result);
-            cx.there("the new name", "q/g");
+            cx.expect_exists("the new name", "q/g");
             Ok(())
         },
     ),
@@ -290,7 +290,7 @@ pub(super) const CASES: &[Hand] = &[
             cx.that(sizes == (Ok(1), Ok(2)), "sizes of both", "1 and 2", &format!("{sizes:?}"));
             let result = flagged(cx, "a", "c", "RENAME_NOREPLACE", 1);
             cx.ok("to a new name", result);
-            cx.there("the new name", "c");
+            cx.expect_exists("the new name", "c");
             Ok(())
         },
     ),
@@ -348,10 +348,10 @@ pub(super) const CASES: &[Hand] = &[
             cx.file("a", b"a")?;
             let result = flagged(cx, "a", "b", "RENAME_WHITEOUT", 4);
             cx.ok("rename", result);
-            if let Some(stat) = cx.there("the old name", "a") {
+            if let Some(stat) = cx.expect_exists("the old name", "a") {
                 cx.equal("its type", i64::from(libc::S_IFCHR), i64::from(stat.mode & libc::S_IFMT));
             }
-            cx.there("the new name", "b");
+            cx.expect_exists("the new name", "b");
             Ok(())
         },
     ),
@@ -372,7 +372,7 @@ pub(super) const CASES: &[Hand] = &[
                 cx.make(kind, "d/x")?;
                 let result = cx.rmdir("d");
                 cx.answers(&format!("with a {} in it", kind.name()), result, EXISTS);
-                cx.there("what is in it", "d/x");
+                cx.expect_exists("what is in it", "d/x");
                 cx.remove("d/x");
             }
             Ok(())
@@ -408,7 +408,7 @@ pub(super) const CASES: &[Hand] = &[
             cx.answers("`.`", result, &[libc::EINVAL]);
             let result = cx.rmdir("d/e/..");
             cx.answers("`..`", result, EXISTS);
-            cx.there("the directory", "d/e");
+            cx.expect_exists("the directory", "d/e");
             Ok(())
         },
     ),
@@ -444,7 +444,7 @@ pub(super) const CASES: &[Hand] = &[
             cx.set_up("make.symlink", "symlink", made)?;
             let result = cx.unlink("s");
             cx.ok("a link", result);
-            cx.there("its target", "target");
+            cx.expect_exists("its target", "target");
             Ok(())
         },
     ),
@@ -452,7 +452,7 @@ pub(super) const CASES: &[Hand] = &[
         cx.dir("d", 0o755)?;
         let result = cx.unlink("d");
         cx.answers("unlink", result, &[libc::EISDIR, libc::EPERM]);
-        cx.there("the directory", "d");
+        cx.expect_exists("the directory", "d");
         Ok(())
     }),
     shall(

@@ -38,7 +38,7 @@ pub(super) const CASES: &[Hand] = &[
         cx.ok("set to another time", set);
         let set = cx.utimens("f", (0, NOW), (0, NOW));
         cx.ok("UTIME_NOW", set);
-        if let Some(stat) = cx.there("the file", "f") {
+        if let Some(stat) = cx.expect_exists("the file", "f") {
             for (what, time) in [("access", stat.atime), ("modification", stat.mtime)] {
                 let near = time >= (before.0 - 1, 0) && time.0 < before.0 + 60;
                 cx.that(near, &format!("time of {what}"), &format!("about {}", before.0), &crate::ctx::time(time));
@@ -163,7 +163,7 @@ pub(super) const CASES: &[Hand] = &[
             let set = cx.utimens("f", (1_000, 0), (2_000, 0));
             cx.ok("utimensat", set);
             let _ = cx.pread(fd, 4, 0);
-            if let Some(stat) = cx.there("the file", "f") {
+            if let Some(stat) = cx.expect_exists("the file", "f") {
                 cx.later("time of access", (1_000, 0), stat.atime);
             }
             Ok(())
@@ -222,7 +222,7 @@ pub(super) const CASES: &[Hand] = &[
             cx.nap();
             let _ = cx.chmod("f", 0o600);
             let _ = cx.utimens("f", (TWO, 0), (TWO, 0));
-            if let Some(stat) = cx.there("the file", "f") {
+            if let Some(stat) = cx.expect_exists("the file", "f") {
                 cx.same_time("time of birth", born, stat.btime);
                 cx.that(stat.ctime >= born, "time of change", "not before the birth", &crate::ctx::time(stat.ctime));
             }
@@ -278,7 +278,7 @@ pub(super) const CASES: &[Hand] = &[
 ];
 
 fn times_are(cx: &mut Ctx<'_>, path: &str, access: (i64, i64), change: (i64, i64)) {
-    let Some(stat) = cx.there("the file", path) else { return };
+    let Some(stat) = cx.expect_exists("the file", path) else { return };
     for (what, expected, got) in [("access", access, stat.atime), ("modification", change, stat.mtime)] {
         let expected = (expected.0, expected.1 as u32);
         let what = format!("time of {what} of `{path}`");

@@ -101,7 +101,7 @@ pub(super) const CASES: &[Hand] = &[
                 let follow = V::C("AT_SYMLINK_FOLLOW", i64::from(libc::AT_SYMLINK_FOLLOW));
                 let result = cx.call(nr!(linkat), &[crate::sys::AT, V::P(&path), crate::sys::AT, V::P("f"), follow]);
                 cx.answers(name, result, &[expected]);
-                if let Some(stat) = result.ok().and_then(|_| cx.there("the name", "f")) {
+                if let Some(stat) = result.ok().and_then(|_| cx.expect_exists("the name", "f")) {
                     cx.equal("links", 1, i64::from(stat.nlink));
                     cx.equal("size", 4, stat.size as i64);
                 }

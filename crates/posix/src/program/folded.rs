@@ -8,7 +8,7 @@ const ROUND_MAX: usize = 8;
 /// Returns the body's lines. At least three rounds that differ only by evenly growing numbers become a loop,
 /// and so do such loops.
 pub(super) fn fold(steps: &[Step]) -> Vec<String> {
-    let forms: Vec<Form> = steps.iter().map(|step| Form::of(&line_of(step), step)).collect();
+    let forms: Vec<Form> = steps.iter().map(|step| Form::new(&line_of(step), step)).collect();
     let inner = fold_forms(&forms, "i");
     let forms: Vec<Form> = inner.iter().map(|block| Form::of_block(block)).collect();
     let outer = fold_forms(&forms, "j");
@@ -70,7 +70,7 @@ struct Form {
 
 impl Form {
     /// Creates the form of a step and its line. Results are not compared, except errnos.
-    fn of(line: &str, step: &Step) -> Form {
+    fn new(line: &str, step: &Step) -> Form {
         let errno = step.recorded.clone().filter(|_| step.has_failed());
         match &step.recorded {
             None => Form { whole: line.to_owned(), pieces: vec![line.to_owned()], numbers: Vec::new(), errno },

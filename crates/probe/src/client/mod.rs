@@ -28,7 +28,7 @@ enum Protocol {
 }
 
 impl ClientMount {
-    fn of(filesystem: &FileSystem) -> Option<ClientMount> {
+    fn from_filesystem(filesystem: &FileSystem) -> Option<ClientMount> {
         let protocol = match filesystem.kind.as_str() {
             "nfs" | "nfs3" | "nfs4" => Protocol::Nfs,
             "lustre" => Protocol::Lustre,
@@ -41,7 +41,7 @@ impl ClientMount {
 /// Returns the mounts under the targets whose clients count, each once.
 pub(crate) fn mounts<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> Vec<ClientMount> {
     let mut found: Vec<ClientMount> = Vec::new();
-    for mount in targets.into_iter().filter_map(|target| ClientMount::of(target.filesystem.value()?)) {
+    for mount in targets.into_iter().filter_map(|target| ClientMount::from_filesystem(target.filesystem.value()?)) {
         if !found.contains(&mount) {
             found.push(mount);
         }

@@ -20,7 +20,7 @@ fn target(kind: &str, source: &str, point: &str) -> TargetFacts {
 /// Returns the counters of the mount at `point`, from a whole sample.
 fn sampled(tree: &Tree, kind: &str, source: &str, point: &str) -> Result<ClientCounters, String> {
     let facts = target(kind, source, point);
-    let mut clients = counters::sample(&SampleSet::of_in(&tree.sys(), [&facts])).clients;
+    let mut clients = counters::sample(&SampleSet::for_targets_in(&tree.sys(), [&facts])).clients;
     clients.remove(point).expect("the mount is sampled").as_result().copied().map_err(str::to_owned)
 }
 
@@ -227,6 +227,6 @@ fn only_counting_clients_are_read() {
         target("cifs", "//s/x", "/c"),
         target("ext4", "/dev/vda", "/"),
     ];
-    let clients = counters::sample(&SampleSet::of_in(&tree.sys(), &facts)).clients;
+    let clients = counters::sample(&SampleSet::for_targets_in(&tree.sys(), &facts)).clients;
     assert_eq!(clients.keys().collect::<Vec<_>>(), ["/m"]);
 }

@@ -16,7 +16,7 @@ enum Interface {
 }
 
 /// Reads the health log of a leaf device, by the kernel's name.
-pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<DeviceHealth> {
+pub(super) fn read_health(sys: &Sysroot, leaf: &str) -> Seen<DeviceHealth> {
     read(sys, leaf).into()
 }
 
@@ -225,6 +225,6 @@ mod tests {
         assert_eq!(interface(&sys, "nvme0n1"), Ok(Interface::Nvme));
         assert!(interface(&sys, "sdb").unwrap_err().to_string().contains("neither NVMe nor SATA"));
         assert!(interface(&sys, "vda").unwrap_err().to_string().contains("virtio_blk"));
-        assert!(of(&sys, "nvme0n1").as_result().unwrap_err().contains("described by files"));
+        assert!(read_health(&sys, "nvme0n1").as_result().unwrap_err().contains("described by files"));
     }
 }

@@ -11,7 +11,7 @@ const DIRECTORY: &str = "/sys/class/hwmon";
 
 /// Reads the temperature of a leaf device, by the kernel's name. The device must read its sensor for this, so it is
 /// done while the clock is stopped.
-pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<Heat> {
+pub(super) fn read_heat(sys: &Sysroot, leaf: &str) -> Seen<Heat> {
     read(sys, leaf).into()
 }
 
@@ -88,9 +88,9 @@ mod tests {
             );
         let sys = tree.sys();
         let hot = Heat { celsius: 84.85, warning_celsius: Some(83.85), critical_celsius: Some(87.85), alarm: true };
-        assert_eq!(of(&sys, "nvme0n1"), Seen::Yes(hot));
+        assert_eq!(read_heat(&sys, "nvme0n1"), Seen::Yes(hot));
         let cool = Heat { celsius: 31.0, ..Heat::default() };
-        assert_eq!(of(&sys, "sda"), Seen::Yes(cool));
-        assert!(of(&sys, "vda").as_result().unwrap_err().contains("vda has no temperature"));
+        assert_eq!(read_heat(&sys, "sda"), Seen::Yes(cool));
+        assert!(read_heat(&sys, "vda").as_result().unwrap_err().contains("vda has no temperature"));
     }
 }

@@ -41,12 +41,12 @@ pub struct ConditionWatch {
 
 impl ConditionWatch {
     /// Creates a watch for the storage under a run's targets.
-    pub fn of<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> ConditionWatch {
-        ConditionWatch::of_in(&Sysroot::real(), targets)
+    pub fn for_targets<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> ConditionWatch {
+        ConditionWatch::for_targets_in(&Sysroot::real(), targets)
     }
 
-    /// Like [`ConditionWatch::of`], for the machine described by a tree of files.
-    pub fn of_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> ConditionWatch {
+    /// Like [`ConditionWatch::for_targets`], for the machine described by a tree of files.
+    pub fn for_targets_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> ConditionWatch {
         let targets: Vec<TargetFacts> = targets.into_iter().cloned().collect();
         let mut leaves: Vec<String> = Vec::new();
         for facts in &targets {
@@ -58,7 +58,7 @@ impl ConditionWatch {
         }
         ConditionWatch {
             sys: sys.clone(),
-            places: upkeep::Places::of(sys, &targets),
+            places: upkeep::Places::find(sys, &targets),
             ext4: lazy_init::devices(&targets),
             leaves,
             timers: None,
@@ -120,8 +120,8 @@ impl ConditionWatch {
             lazy_init: lazy_init::read(sys, &self.ext4, &processes),
             cpu_throttles: processors::throttles(sys),
             power: power::source(sys),
-            heat: BTreeMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf)))),
-            health: BTreeMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf)))),
+            heat: BTreeMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), heat::read_heat(sys, leaf)))),
+            health: BTreeMap::from_iter(self.leaves.iter().map(|leaf| (named(leaf), health::read_health(sys, leaf)))),
         }
     }
 }
@@ -152,9 +152,9 @@ mod tests {
         action("idle", "none");
         let layer = BlockLayer { name: "md0".to_owned(), ..BlockLayer::default() };
         let facts = TargetFacts { stack: vec![layer], leaves: vec!["md0".to_owned()], ..TargetFacts::default() };
-        let mut watch = ConditionWatch::of_in(&tree.sys(), [&facts]);
+        let mut watch = ConditionWatch::for_targets_in(&tree.sys(), [&facts]);
         watch.declare([UpkeepKind::Degraded]);
-        let census = || Census::of(&tree.sys());
+        let census = || Census::with_sysroot(&tree.sys());
         let begun = watch.begin(&census());
         assert_eq!((begun.before.upkeep, begun.after.upkeep), (Seen::Yes(Vec::new()), Seen::default()));
         watch.tick();
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn this_machine_has_a_reading_or_a_reason() {
         let facts = crate::stack::of_path(std::path::Path::new(env!("CARGO_MANIFEST_DIR")));
-        let mut watch = ConditionWatch::of([&facts]);
+        let mut watch = ConditionWatch::for_targets([&facts]);
         watch.begin(&Census::new());
         watch.tick();
         let phase = watch.finish(&Census::new());

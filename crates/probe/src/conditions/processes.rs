@@ -78,7 +78,7 @@ mod tests {
         let tree = Tree::new();
         tree.file("/proc/7/comm", "btrfs\n").file("/proc/7/cmdline", "btrfs\0subvolume\0list\0/\0");
         let wanted = Wanted { ext4_lazy_init: true, btrfs_scrub: true };
-        let read = |wanted: Wanted| Processes::read(&tree.sys(), &Census::of(&tree.sys()), wanted);
+        let read = |wanted: Wanted| Processes::read(&tree.sys(), &Census::with_sysroot(&tree.sys()), wanted);
         assert_eq!(read(wanted), Ok(Processes::default()));
         tree.file("/proc/8/comm", "ext4lazyinit\n")
             .file(

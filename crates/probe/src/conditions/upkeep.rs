@@ -43,7 +43,7 @@ pub(super) struct UpkeepReading {
 
 impl Places {
     /// Finds every array, move, pool and file system on a disk of the targets.
-    pub(super) fn of(sys: &Sysroot, targets: &[TargetFacts]) -> Places {
+    pub(super) fn find(sys: &Sysroot, targets: &[TargetFacts]) -> Places {
         let mut places = Places::default();
         let real = targets.iter().flat_map(|facts| &facts.stack).filter(|layer| layer.kind != LayerKind::Sim);
         let names = BTreeSet::from_iter(real.map(|layer| layer.name.as_str()));
@@ -261,7 +261,7 @@ mod tests {
 
     fn seen(tree: &Tree, targets: &[TargetFacts]) -> (Vec<String>, Vec<String>) {
         let sys = tree.sys();
-        let read = Places::of(&sys, targets).read(&sys, &Processes { btrfs_scrub: true, ..Processes::default() });
+        let read = Places::find(&sys, targets).read(&sys, &Processes { btrfs_scrub: true, ..Processes::default() });
         let words = |one: &Upkeep| format!("{} {} {}", one.on, one.kind.doing(), one.detail).trim_end().to_owned();
         (read.upkeep.value().unwrap().iter().map(words).collect(), read.unseen)
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::testtree::Tree;
 use plumb_result::observe::{BlockLayer, LayerKind};
 
-fn of(tree: &Tree, path: &str) -> TargetFacts {
+fn probe_path(tree: &Tree, path: &str) -> TargetFacts {
     of_path_in(&tree.sys(), Path::new(path), Serials::Hashed)
 }
 
@@ -54,7 +54,7 @@ fn a_partition_on_nvme() {
     .file("/proc/fs/ext4/nvme0n1p2/options", "rw\ndelalloc\nbarrier\ndata=ordered\n")
     .file("/dev/nvme0n1p2", "")
     .link("/dev/disk/by-uuid/1234-abcd", "../../nvme0n1p2");
-    let facts = of(&tree, "/home/me/../me/file");
+    let facts = probe_path(&tree, "/home/me/../me/file");
     let fs = facts.filesystem.value().unwrap();
     assert_eq!((fs.kind.as_str(), fs.mount_point.as_str(), fs.source.as_str()), ("ext4", "/", "/dev/nvme0n1p2"));
     assert_eq!(fs.options, ["errors=remount-ro", "relatime", "rw"]);
@@ -88,7 +88,7 @@ fn a_partition_on_nvme() {
 fn a_block_device() {
     let tree = Tree::new();
     nvme(&tree);
-    let facts = of(&tree, "/dev/nvme0n1p2");
+    let facts = probe_path(&tree, "/dev/nvme0n1p2");
     assert!(facts.filesystem.as_result().unwrap_err().contains("block device"));
     assert_eq!(names(&facts), ["nvme0n1p2", "nvme0n1"]);
 }
@@ -125,7 +125,7 @@ fn lvm_on_luks_on_raid() {
     let tree = Tree::new();
     add_lvm_stack(&tree);
     tree.file("/proc/self/mountinfo", "22 1 253:1 / /data rw - xfs /dev/mapper/vg-my--data rw\n");
-    let facts = of(&tree, "/data/x");
+    let facts = probe_path(&tree, "/data/x");
     assert_eq!(names(&facts), ["dm-1", "dm-0", "md0", "nvme0n1p2", "nvme0n1", "nvme1n1p2", "nvme1n1"]);
     assert_eq!(facts.leaves, ["nvme0n1", "nvme1n1"]);
     let kinds: Vec<LayerKind> = facts.stack.iter().take(3).map(|layer| layer.kind).collect();
@@ -154,7 +154,7 @@ fn a_loop_device_on_a_file() {
         "/proc/self/mountinfo",
         "22 1 259:2 / / rw - ext4 /dev/nvme0n1p2 rw\n23 22 7:7 / /mnt rw - ext4 /dev/loop7 rw\n",
     );
-    let facts = of(&tree, "/mnt/file");
+    let facts = probe_path(&tree, "/mnt/file");
     assert_eq!(names(&facts), ["loop7", "nvme0n1p2", "nvme0n1"]);
     assert_eq!(facts.leaves, ["nvme0n1"]);
     let top = layer(&facts, "loop7");
@@ -174,7 +174,7 @@ fn a_loop_device_on_memory_or_network() {
             "/proc/self/mountinfo",
             &format!("22 1 0:9 / /shm rw - {kind} {source} rw\n23 1 7:7 / /mnt rw - xfs /dev/loop7 rw\n"),
         );
-        let facts = of(&tree, "/mnt/file");
+        let facts = probe_path(&tree, "/mnt/file");
         assert_eq!((names(&facts), facts.leaves.as_slice()), (vec!["loop7"], &["loop7".to_owned()][..]));
         assert_eq!(facts.unseen.iter().any(|line| line.contains("server:/export")), kind == "nfs4");
     }
@@ -200,7 +200,7 @@ fn a_btrfs_subvolume_on_two_devices() {
             "/proc/self/mountinfo",
             "22 1 0:40 /@home /home rw - btrfs /dev/mapper/vg-my--data rw,compress=zstd:3,subvolid=256,subvol=/@home\n",
         );
-    let facts = of(&tree, "/home/me");
+    let facts = probe_path(&tree, "/home/me");
     let fs = facts.filesystem.value().unwrap();
     assert_eq!(facts.stack[0].name, "dm-1");
     assert_eq!(facts.leaves, ["nvme0n1", "nvme1n1", "sdb"]);
@@ -230,11 +230,11 @@ fn an_overlay() {
          25 22 0:50 / /merged rw - overlay overlay rw,lowerdir=/shm/l,upperdir=/up/a\\054b,workdir=/w\n\
          26 22 0:51 / /read ro - overlay overlay ro,lowerdir=/shm/l:/other\n",
     );
-    let facts = of(&tree, "/merged/file");
+    let facts = probe_path(&tree, "/merged/file");
     let fs = facts.filesystem.value().unwrap();
     assert_eq!((fs.kind.as_str(), fs.features["stands_on"].as_str()), ("overlay", "ext4 at /"));
     assert_eq!(facts.leaves, ["nvme0n1"]);
-    let facts = of(&tree, "/read/file");
+    let facts = probe_path(&tree, "/read/file");
     assert!(facts.filesystem.value().unwrap().in_memory);
     assert!(facts.leaves.is_empty());
 }
@@ -248,8 +248,8 @@ fn bind_mounts_and_odd_sources() {
         "/proc/self/mountinfo",
         "22 1 259:2 / / rw - ext4 /dev/root rw\n23 22 253:1 /srv/x /mnt/bind\\040here rw - ext4 /dev/mapper/gone rw\n",
     );
-    assert_eq!(of(&tree, "/etc/passwd").stack[0].name, "nvme0n1p2");
-    let bound = of(&tree, "/mnt/bind here/y");
+    assert_eq!(probe_path(&tree, "/etc/passwd").stack[0].name, "nvme0n1p2");
+    let bound = probe_path(&tree, "/mnt/bind here/y");
     assert_eq!(bound.stack[0].name, "dm-1");
     assert_eq!(bound.filesystem.value().unwrap().features["mounted_root"], "/srv/x");
 }
@@ -264,28 +264,28 @@ fn nvme_multipath() {
             .link(&format!("/sys/class/block/{path}"), &format!("../../devices/pci/{path}"));
     }
     tree.file("/proc/self/mountinfo", "22 1 259:8 / / rw - xfs /dev/nvme3n1 rw\n");
-    assert_eq!(of(&tree, "/x").leaves, ["nvme3c0n1", "nvme3c1n1"]);
+    assert_eq!(probe_path(&tree, "/x").leaves, ["nvme3c0n1", "nvme3c1n1"]);
 }
 
 // Protects: missing facts are reported: no mount, no device, disabled counters.
 #[test]
 fn missing_facts_are_reported() {
     let tree = Tree::new();
-    assert!(of(&tree, "/x").filesystem.as_result().unwrap_err().contains("mountinfo"));
+    assert!(probe_path(&tree, "/x").filesystem.as_result().unwrap_err().contains("mountinfo"));
     tree.file(
         "/proc/self/mountinfo",
         "22 1 8:1 / /data rw - ext4 /dev/sda1 rw\n23 1 0:30 / /z rw - zfs tank/data rw\n",
     );
-    assert!(of(&tree, "/x").filesystem.as_result().unwrap_err().contains("no mount that holds /x"));
-    let facts = of(&tree, "/data/x");
+    assert!(probe_path(&tree, "/x").filesystem.as_result().unwrap_err().contains("no mount that holds /x"));
+    let facts = probe_path(&tree, "/data/x");
     assert!(facts.stack.is_empty() && facts.leaves.is_empty());
     assert!(facts.unseen[0].contains("8:1") && facts.unseen[0].contains("/dev/sda1"), "{:?}", facts.unseen);
-    assert!(of(&tree, "/z/x").unseen[0].contains("tank/data"));
+    assert!(probe_path(&tree, "/z/x").unseen[0].contains("tank/data"));
     let tree = Tree::new();
     nvme(&tree);
     tree.file(&format!("/sys/devices/{NVME}/queue/iostats"), "0\n")
         .file("/proc/self/mountinfo", "22 1 259:2 / / rw - f2fs /dev/nvme0n1p2 rw\n");
-    let facts = of(&tree, "/x");
+    let facts = probe_path(&tree, "/x");
     assert!(facts.unseen.iter().any(|line| line.contains("iostats")), "{:?}", facts.unseen);
     assert!(facts.unseen.iter().any(|line| line.contains("f2fs")), "{:?}", facts.unseen);
 }
@@ -300,11 +300,11 @@ fn fuse_is_not_a_network() {
          24 1 0:42 / /bare rw - fuse own rw\n",
     );
     for path in ["/bound/x", "/bare/x"] {
-        let facts = of(&tree, path);
+        let facts = probe_path(&tree, path);
         assert!(!facts.filesystem.value().unwrap().remote, "{facts:?}");
         assert!(facts.unseen[0].contains("a program serves fuse"), "{:?}", facts.unseen);
     }
-    let far = of(&tree, "/far/x");
+    let far = probe_path(&tree, "/far/x");
     assert!(far.filesystem.value().unwrap().remote && far.unseen[0].contains("served remotely"), "{far:?}");
 }
 
@@ -325,7 +325,7 @@ fn a_virtual_disk_is_called_one() {
     for name in ["vda", "sda", "sdb", "ram0"] {
         tree.file(&format!("/dev/{name}"), "");
     }
-    let medium = |name: &str| of(&tree, &format!("/dev/{name}")).stack[0].settings.get("medium").cloned();
+    let medium = |name: &str| probe_path(&tree, &format!("/dev/{name}")).stack[0].settings.get("medium").cloned();
     assert_eq!(medium("vda").as_deref(), Some("virtual disk"));
     assert_eq!(medium("sda").as_deref(), Some("virtual disk"));
     assert_eq!((medium("sdb"), medium("ram0").as_deref()), (None, Some("memory")));
@@ -338,7 +338,7 @@ fn a_loop_device_on_a_file_that_is_gone_is_unknown() {
     tree.block("virtual/block/loop7", "7:7", 1 << 20).file("/dev/loop7", "");
     let backed_by = |file: &str| {
         tree.file("/sys/devices/virtual/block/loop7/loop/backing_file", file);
-        of(&tree, "/dev/loop7").stack[0].settings["medium"].clone()
+        probe_path(&tree, "/dev/loop7").stack[0].settings["medium"].clone()
     };
     assert_eq!(backed_by("relative (deleted)\n"), "unknown");
     assert_eq!(backed_by("/memfd:image (deleted)\n"), "memory");

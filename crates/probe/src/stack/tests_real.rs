@@ -90,7 +90,7 @@ fn real_filesystem(kind: &str, mkfs: &str, megabytes: u64, features: &[&str]) {
     assert!(top.backing_file.as_deref().is_some_and(|file| file.ends_with("image with space")));
     assert!(!facts.leaves.is_empty());
 
-    let set = SampleSet::of([&facts]);
+    let set = SampleSet::for_targets([&facts]);
     let before = sample(&set);
     let file = std::fs::File::create(&path).expect("a file");
     std::io::Write::write_all(&mut &file, &vec![0x5A; 4 << 20]).expect("written");

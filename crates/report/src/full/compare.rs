@@ -17,7 +17,7 @@ const MARGIN: f64 = 0.05;
 
 /// Creates the report of a comparison. `examples` has a result of each side, the baseline's first, if they are known.
 /// `numbers` are those of all its runs.
-pub fn of_comparison(comparison: &Comparison, examples: &[RunResult], numbers: TidyTable) -> FullReport {
+pub fn comparison_report(comparison: &Comparison, examples: &[RunResult], numbers: TidyTable) -> FullReport {
     let sides = comparison.contrasts.first().map(|first| (first.baseline.clone(), first.candidate.clone()));
     let title = sides.as_ref().map_or("Comparison".to_owned(), |(a, b)| format!("{b} against {a}"));
     let mut parts = vec![ReportPart::Text(Ink::Strong, comparison.verdict_note.clone())];
@@ -31,7 +31,7 @@ pub fn of_comparison(comparison: &Comparison, examples: &[RunResult], numbers: T
     parts.push(ReportPart::chart(forest(&title, &better, Some(MARGIN), rows)));
     let values = bars(comparison, &numbers);
     let of_runs = values.iter().flat_map(|chart| match &chart.body {
-        Body::Bars(bars) => ecdf::of_bars(chart, bars),
+        Body::Bars(bars) => ecdf::draw_bars(chart, bars),
         _ => Vec::new(),
     });
     let of_runs: Vec<Chart> = of_runs.take(ecdf::CHARTS_MAX).collect();

@@ -53,7 +53,7 @@ pub(super) fn ecdf(name: &str, title: &str, axis: &Axis, samples: &[(&str, &[f64
 }
 
 /// Draws one chart for each group of a bar chart in which all bars have enough runs.
-pub(super) fn of_bars(chart: &Chart, bars: &Bars) -> Vec<Chart> {
+pub(super) fn draw_bars(chart: &Chart, bars: &Bars) -> Vec<Chart> {
     let of_group = |group: &plumb_chart::BarGroup| {
         let with_runs = group.bars.iter().filter(|bar| !bar.runs.is_empty());
         let samples: Vec<(&str, &[f64])> = with_runs

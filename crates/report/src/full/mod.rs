@@ -19,15 +19,15 @@ mod sweep;
 mod trace;
 mod workbook;
 
-pub use compare::of_comparison;
-pub use net::of_networks;
+pub use compare::comparison_report;
+pub use net::networks_report;
 pub use over_time::PhaseOverTime;
-pub use repeat::{of_ladder, of_rounds};
-pub use run::of_run;
-pub use runs::of_runs;
-pub use study::of_study;
-pub use sweep::of_sweep;
-pub use trace::of_recordings;
+pub use repeat::{ladder_report, rounds_report};
+pub use run::run_report;
+pub use runs::runs_report;
+pub use study::study_report;
+pub use sweep::sweep_report;
+pub use trace::recordings_report;
 
 use crate::document::{ReportPart, markdown};
 use crate::workbook::WorkbookError;

@@ -13,7 +13,7 @@ use plumb_result::tidy::TidyTable;
 use plumb_result::{Network, PhaseResult};
 
 /// Creates the report of measurements to one host, ordered by time.
-pub fn of_networks(series: &[Network]) -> FullReport {
+pub fn networks_report(series: &[Network]) -> FullReport {
     let title = series.first().map_or(String::new(), |first| format!("The network to {}", first.host));
     let mut parts = vec![ReportPart::Text(Ink::Strong, availability(series))];
     let charts = charts(series);
@@ -42,7 +42,7 @@ fn numbers(names: &[&str], figures: &[&str], rows: Vec<Vec<String>>) -> Option<R
 }
 
 /// Returns the network measurements of a run: rates, datagrams, and round trips, idle and during the load.
-pub(super) fn of_phases(phases: &[PhaseResult]) -> Vec<ReportPart> {
+pub(super) fn describe_phases(phases: &[PhaseResult]) -> Vec<ReportPart> {
     let (mut streams, mut datagrams, mut trips, mut lines) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (what, net) in in_phases(phases) {
         let names = |second: &str| vec![what.clone(), second.to_owned()];
@@ -170,7 +170,7 @@ mod tests {
     // Protects: the report of a run contains all network numbers of its page, and no section if there are none.
     #[test]
     fn a_run_has_its_network_part() {
-        assert!(of_phases(&[]).is_empty());
+        assert!(describe_phases(&[]).is_empty());
         let of = |group: &str| Network { group: Some(group.to_owned()), ..net() };
         let phase = PhaseResult {
             name: "read".to_owned(),
@@ -187,7 +187,7 @@ mod tests {
             limiter: None,
             ranks: None,
         };
-        let text = crate::document::markdown(&of_phases(&[phase]), "");
+        let text = crate::document::markdown(&describe_phases(&[phase]), "");
         for part in [
             "Network",
             "| read, streams | receive |",
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(receive.name, "receive");
         let points: Vec<_> = receive.points.iter().map(|point| (point.x / 3.6e12, point.y)).collect();
         assert_eq!(points, [(0.0, Some(8.8e9)), (1.0, None), (2.0, Some(8.8e9))]);
-        let text = of_networks(&series).markdown(None);
+        let text = networks_report(&series).markdown(None);
         assert!(text.contains("available 67 % of the time") && text.contains("no route"), "{text}");
         assert!(super::charts(&series[..1]).is_empty(), "a single measurement has no chart");
     }

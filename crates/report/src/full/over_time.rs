@@ -40,7 +40,7 @@ const POINTS_MAX: usize = 240;
 const MAPS_OF_REPORT_MAX: usize = 8;
 
 /// Draws the charts of all phases. `checks` are all findings of the run.
-pub(super) fn of_phases(phases: &[PhaseOverTime<'_>], checks: &[Finding]) -> Vec<Chart> {
+pub(super) fn draw_phases(phases: &[PhaseOverTime<'_>], checks: &[Finding]) -> Vec<Chart> {
     let mut charts: Vec<Chart> = phases.iter().flat_map(|phase| charts(phase, checks)).collect();
     let mut maps = 0;
     charts.retain(|chart| {

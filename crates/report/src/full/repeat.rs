@@ -13,7 +13,7 @@ use plumb_workload::{Bytes, Content, Figure, Target};
 const CURVES_MAX: usize = 8;
 
 /// Creates the report of rounds. `example` is the result of one of them, for the method.
-pub fn of_rounds(result: &RoundsResult, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
+pub fn rounds_report(result: &RoundsResult, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
     let title = format!("{} at {}", result.of.workload, result.of.path);
     let mut parts = head(&result.of, &result.verdict_note, result.verdict, result.steady.is_some());
     parts.push(ReportPart::Heading("How far to trust it".to_owned()));
@@ -48,7 +48,7 @@ pub fn of_rounds(result: &RoundsResult, example: Option<&RunResult>, numbers: Ti
 }
 
 /// Creates the report of a ladder. `example` is the result of one of its runs, for the method.
-pub fn of_ladder(result: &LadderResult, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
+pub fn ladder_report(result: &LadderResult, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
     let title = format!("{} at {}", result.of.workload, result.of.path);
     let mut parts = head(&result.of, &result.verdict_note, result.verdict, result.within_limit != Some(false));
     parts.push(ReportPart::Heading("How far to trust it".to_owned()));

@@ -18,7 +18,7 @@ use plumb_workload::OpKind;
 
 /// Creates the report of one run, or of the medians of several runs of one workload. `over_time` has the phases of a
 /// single run over time, if known. `numbers` are those of all runs, for the sheet of all numbers.
-pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], numbers: TidyTable) -> FullReport {
+pub fn run_report(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], numbers: TidyTable) -> FullReport {
     let name = if result.workload.name.is_empty() { "run" } else { &result.workload.name };
     let mut places: Vec<&str> = result.target.values().map(|facts| facts.path.as_str()).collect();
     places.dedup();
@@ -32,12 +32,12 @@ pub fn of_run(result: &RunResult, runs: usize, over_time: &[PhaseOverTime<'_>], 
     parts.extend(answer(result));
     parts.push(ReportPart::Heading("Numbers".to_owned()));
     parts.push(ReportPart::Table(table(result)));
-    parts.extend(super::net::of_phases(&result.phases));
+    parts.extend(super::net::describe_phases(&result.phases));
     parts.extend(method::trust(&[result]));
     let surfaces = surface::surfaces(result);
     // Bars and percentiles of a hundred combinations are less clear than their surface.
     let charts: Vec<Chart> = if surfaces.is_empty() {
-        let over_time = over_time::of_phases(over_time, &result.checks);
+        let over_time = over_time::draw_phases(over_time, &result.checks);
         rates(result, runs).into_iter().chain(percentiles(result)).chain(over_time).collect()
     } else {
         surfaces

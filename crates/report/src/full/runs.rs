@@ -17,7 +17,7 @@ use plumb_stats::change::{History, history};
 const CHARTS_MAX: usize = 24;
 
 /// Creates the report of runs in the order in which they began. `selection` is the selection as typed.
-pub fn of_runs(selection: &str, numbers: TidyTable) -> FullReport {
+pub fn runs_report(selection: &str, numbers: TidyTable) -> FullReport {
     let mut parts: Vec<ReportPart> = Vec::new();
     let mut all = accepted(&numbers);
     all.sort_by(|a, b| a.started.cmp(b.started));

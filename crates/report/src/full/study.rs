@@ -21,12 +21,12 @@ const VERDICTS_FIRST_MAX: usize = 8;
 const NO_LEVEL: &str = "-";
 
 /// Creates the report of a study. `numbers` are those of all its runs, with a column for each factor.
-pub fn of_study(report: &StudyReport, numbers: TidyTable) -> FullReport {
+pub fn study_report(report: &StudyReport, numbers: TidyTable) -> FullReport {
     let mut charts = Vec::new();
     charts.extend(verdicts(report));
     let levels = by_level(report, &numbers);
     let of_runs = levels.iter().flat_map(|chart| match &chart.body {
-        Body::Bars(bars) => ecdf::of_bars(chart, bars),
+        Body::Bars(bars) => ecdf::draw_bars(chart, bars),
         _ => Vec::new(),
     });
     let of_runs: Vec<Chart> = of_runs.take(ecdf::CHARTS_MAX).collect();

@@ -13,7 +13,7 @@ use plumb_result::tidy::TidyTable;
 use plumb_result::{RunResult, Sweep, SweepKey};
 
 /// Creates the report of a sweep. `example` is the result of one of its runs, for the method.
-pub fn of_sweep(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
+pub fn sweep_report(sweep: &Sweep, example: Option<&RunResult>, numbers: TidyTable) -> FullReport {
     let title = format!("{} at {}", sweep.workload, sweep.path);
     let mut parts = vec![ReportPart::Text(Ink::Strong, sweep.verdict_note.clone())];
     parts.push(ReportPart::Heading("Numbers".to_owned()));

@@ -14,7 +14,7 @@ use plumb_trace::show::{Histogram, Sheet};
 const CURVES_MAX: usize = 6;
 
 /// Creates the report of recordings with their names; `answer` comes first.
-pub fn of_recordings(names: &[&str], sheets: &[&Sheet], answer: String) -> FullReport {
+pub fn recordings_report(names: &[&str], sheets: &[&Sheet], answer: String) -> FullReport {
     let mut parts = vec![ReportPart::Text(Ink::Strong, answer), ReportPart::Heading("Charts".to_owned())];
     parts.extend(over_time(names, sheets).map(ReportPart::chart));
     for (name, format, title) in [

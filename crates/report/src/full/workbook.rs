@@ -197,11 +197,11 @@ fn one_chart(sheet: &mut Sheet<'_>, description: &Description) -> Result<(), Wor
     sheet.widths(0, 0, TEXT_COLUMN)?;
     sheet.widths(1, 15, 14.0)?;
     match &description.body {
-        Body::Bars(bars) => of_bars(sheet, description, bars)?,
-        Body::Forest(forest) => of_forest(sheet, description, forest)?,
-        Body::Lines(lines) => of_lines(sheet, description, lines)?,
-        Body::Heat(heat) => of_heat(sheet, heat)?,
-        Body::Density(density) => of_heat(sheet, &heat_of(density))?,
+        Body::Bars(bars) => write_bars(sheet, description, bars)?,
+        Body::Forest(forest) => write_forest(sheet, description, forest)?,
+        Body::Lines(lines) => write_lines(sheet, description, lines)?,
+        Body::Heat(heat) => write_heat(sheet, heat)?,
+        Body::Density(density) => write_heat(sheet, &heat_of(density))?,
     }
     // Print the chart and its numbers on one page. Numbers of hundreds of rows would be too small on one page.
     if rows(&description.body) <= ROWS_OF_A_PAGE {
@@ -265,7 +265,7 @@ fn empty_chart(kind: ChartType, description: &Description, rows: usize) -> Sheet
     SheetChart::new(kind, &description.title, &description.alt, (900, 320 + 24 * rows.min(40) as u32))
 }
 
-fn of_bars(sheet: &mut Sheet<'_>, description: &Description, bars: &Bars) -> Result<(), WorkbookError> {
+fn write_bars(sheet: &mut Sheet<'_>, description: &Description, bars: &Bars) -> Result<(), WorkbookError> {
     let (scale, _) = unit(bars.axis.format);
     let last = TOP + bars.groups.len() as u32;
     let mut chart = empty_chart(ChartType::Bar, description, bars.groups.len());
@@ -301,7 +301,7 @@ fn of_bars(sheet: &mut Sheet<'_>, description: &Description, bars: &Bars) -> Res
     sheet.chart(last + 3, 0, chart)
 }
 
-fn of_forest(sheet: &mut Sheet<'_>, description: &Description, forest: &Forest) -> Result<(), WorkbookError> {
+fn write_forest(sheet: &mut Sheet<'_>, description: &Description, forest: &Forest) -> Result<(), WorkbookError> {
     for (column, head) in (0..).zip(["number", "ratio", "95 % above", "95 % below", "height", "verdict"]) {
         sheet.text(TOP, column, head, &bold())?;
     }
@@ -347,7 +347,7 @@ fn of_forest(sheet: &mut Sheet<'_>, description: &Description, forest: &Forest) 
     sheet.chart(last + 3, 0, chart)
 }
 
-fn of_lines(sheet: &mut Sheet<'_>, description: &Description, lines: &Lines) -> Result<(), WorkbookError> {
+fn write_lines(sheet: &mut Sheet<'_>, description: &Description, lines: &Lines) -> Result<(), WorkbookError> {
     let mut column: u16 = 0;
     let mut deepest = TOP;
     let mut charts: Vec<SheetChart> = Vec::new();
@@ -478,7 +478,7 @@ fn heat_of(density: &Density) -> Heat {
 }
 
 /// Writes a coloured table as on the page, because Excel's surface charts are unreadable.
-fn of_heat(sheet: &mut Sheet<'_>, heat: &Heat) -> Result<(), WorkbookError> {
+fn write_heat(sheet: &mut Sheet<'_>, heat: &Heat) -> Result<(), WorkbookError> {
     let (scale, _) = unit(heat.values);
     let head = format!("{} \\ {}: {}", heat.y_title, heat.x_title, heat.values_title);
     sheet.text(TOP, 0, &in_unit(&head, heat.values), &bold())?;

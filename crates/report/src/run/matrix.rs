@@ -53,7 +53,7 @@ pub(super) fn matrix(result: &RunResult, style: &Style) -> Option<String> {
 fn test<'a>(result: &'a RunResult, pair: [&'a str; 2]) -> Option<Test<'a>> {
     let name = pair[0].strip_suffix("-read").filter(|name| pair[1].strip_suffix("-write") == Some(name))?;
     let phase = |name: &str| -> Option<&'a PhaseResult> { result.phases.iter().find(|phase| phase.name == name) };
-    let row = |side: usize| Row::of(result, phase(pair[side])?, SIDES[side].1);
+    let row = |side: usize| Row::for_kind(result, phase(pair[side])?, SIDES[side].1);
     Some(Test { name, sides: [row(0), row(1)] })
 }
 

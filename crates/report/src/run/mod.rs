@@ -96,7 +96,7 @@ pub fn page_with(result: &RunResult, conditions: &RunConditions, options: &PageO
         (None, detail) => phases::phases(result, detail, style),
     });
     page.push_str(&fidelity::sheets(result, style));
-    page.push_str(&crate::net::of_phases(result, style));
+    page.push_str(&crate::net::phases_text(result, style));
     page.push_str(&spread(options, style));
     page.push_str(&assertion::steadiness(&conditions.steady, style));
     page.push_str(&assertion::utilisation(&conditions.utilisation, style));

@@ -69,7 +69,7 @@ mod tests {
     // Protects: a page names the first and the last rank, and with `-v` all slow ones.
     #[test]
     fn first_and_last_are_named() {
-        let spread = RankSpread::of(vec![done(0, 2_000_000_000), done(1, 1_000_000_000)], 12_000);
+        let spread = RankSpread::from_ranks(vec![done(0, 2_000_000_000), done(1, 1_000_000_000)], 12_000);
         let mut phase = PhaseResult {
             name: "write".to_owned(),
             wall_ns: 2_000_000_000,

@@ -50,7 +50,7 @@ pub(super) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// Returns the row of a kind of op; `None` if the phase has none.
-    pub(super) fn of(result: &'a RunResult, phase: &'a PhaseResult, kind: OpKind) -> Option<Row<'a>> {
+    pub(super) fn for_kind(result: &'a RunResult, phase: &'a PhaseResult, kind: OpKind) -> Option<Row<'a>> {
         phase.metrics.get(&Metric::rate(kind))?;
         let plan = result.workload.phase.iter().find(|plan| plan.name == phase.name);
         let value = |metric: Metric| phase.metrics.get(&metric).and_then(|value| value.value);
@@ -164,7 +164,7 @@ const ACCOMPANY: [OpKind; 3] = [OpKind::Open, OpKind::Close, OpKind::Evict];
 pub(super) fn rows<'a>(result: &'a RunResult, phase: &'a PhaseResult) -> Vec<Row<'a>> {
     let mut kinds: Vec<OpKind> = OpKind::ALL.iter().copied().filter(|&kind| worth_a_line(phase, kind)).collect();
     kinds.sort_by_key(|kind| kind.name() != phase.name);
-    kinds.into_iter().filter_map(|kind| Row::of(result, phase, kind)).collect()
+    kinds.into_iter().filter_map(|kind| Row::for_kind(result, phase, kind)).collect()
 }
 
 fn worth_a_line(phase: &PhaseResult, kind: OpKind) -> bool {

@@ -50,7 +50,7 @@ pub(super) fn survey(result: &RunResult, style: &Style) -> Option<String> {
         return None;
     }
     let everywhere = same_tier(result);
-    let lines: Vec<Line<'_>> = PAIRS.iter().filter_map(|pair| Line::of(result, pair)).collect();
+    let lines: Vec<Line<'_>> = PAIRS.iter().filter_map(|pair| Line::for_pair(result, pair)).collect();
     let others: Vec<Other> = [flushes(result), small_files(result, everywhere)].into_iter().flatten().collect();
     if lines.is_empty() && others.is_empty() {
         return None;
@@ -100,7 +100,7 @@ pub(super) fn row_name(result: &RunResult, phase: &str) -> String {
     }
     let of_pair = PAIRS.iter().find(|pair| pair.read == phase || pair.write == phase).and_then(|pair| {
         let way = if pair.read == phase { "read" } else { "write" };
-        Some(format!("{} {way}", Line::of(result, pair)?.short_label()))
+        Some(format!("{} {way}", Line::for_pair(result, pair)?.short_label()))
     });
     let of_file = SMALL_FILES.iter().find(|(name, ..)| *name == phase).map(|(.., word)| format!("Small files {word}"));
     of_pair.or(of_file).unwrap_or_else(|| phase.to_owned())
@@ -120,7 +120,7 @@ fn same_tier(result: &RunResult) -> Option<TierName> {
 
 fn row<'a>(result: &'a RunResult, phase: &str, kind: OpKind) -> Option<Row<'a>> {
     let phase = result.phases.iter().find(|candidate| candidate.name == phase)?;
-    Row::of(result, phase, kind).filter(|row| row.rate != MISSING)
+    Row::for_kind(result, phase, kind).filter(|row| row.rate != MISSING)
 }
 
 /// A line of the table: a pair as it was measured.
@@ -131,7 +131,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(result: &'a RunResult, pair: &Pair) -> Option<Line<'a>> {
+    fn for_pair(result: &'a RunResult, pair: &Pair) -> Option<Line<'a>> {
         let (read, write) = (row(result, pair.read, OpKind::Read), row(result, pair.write, OpKind::Write));
         let one = write.as_ref().or(read.as_ref())?;
         let mut label = pair.title.to_owned();
@@ -301,7 +301,7 @@ fn flushes(result: &RunResult) -> Option<Other> {
 fn small_files(result: &RunResult, everywhere: Option<TierName>) -> Option<Other> {
     let phase = |name: &str| -> Option<&PhaseResult> { result.phases.iter().find(|phase| phase.name == name) };
     let one = |&(name, kind, word): &(&str, OpKind, &str)| {
-        let row = Row::of(result, phase(name)?, kind).filter(|row| row.rate != MISSING)?;
+        let row = Row::for_kind(result, phase(name)?, kind).filter(|row| row.rate != MISSING)?;
         // The cost of a file is not counted in bytes.
         let per_second = row.phase.metrics.get(&Metric::rate(kind))?.value?;
         let tier = row.not_device().filter(|_| everywhere.is_none());
@@ -312,7 +312,8 @@ fn small_files(result: &RunResult, everywhere: Option<TierName>) -> Option<Other
         Some(format!("{word} {}{aside}", format::per_second(per_second)))
     };
     let words: Vec<String> = SMALL_FILES.iter().filter_map(one).collect();
-    let size = phase("create").and_then(|phase| Row::of(result, phase, OpKind::Write)).and_then(|row| row.op_bytes());
+    let size =
+        phase("create").and_then(|phase| Row::for_kind(result, phase, OpKind::Write)).and_then(|row| row.op_bytes());
     let size = size.map_or(String::new(), |bytes| format!(", {} mean", format::bytes_brief(bytes)));
     (!words.is_empty()).then(|| Other { label: format!("Small files{size}"), words })
 }
@@ -338,7 +339,7 @@ pub fn side_by_side(results: &[&RunResult], style: &Style) -> String {
         Some(format!("{}{mark}", row.rate))
     };
     for pair in &PAIRS {
-        let line = results.iter().find_map(|result| Line::of(result, pair));
+        let line = results.iter().find_map(|result| Line::for_pair(result, pair));
         let Some(line) = line else { continue };
         let name = |way: &str| line.short_label().to_owned() + way;
         add(name(" read"), &|result| rate(result, pair.read, OpKind::Read));

@@ -34,12 +34,12 @@ impl DeviceHistory {
     }
 
     /// Returns the kept intervals of a device, newest first.
-    fn of(&self, name: &str) -> impl Iterator<Item = &DeviceUse> {
+    fn intervals(&self, name: &str) -> impl Iterator<Item = &DeviceUse> {
         self.devices.get(name).into_iter().flatten()
     }
 
     fn was_busy(&self, name: &str) -> bool {
-        self.of(name).any(|device| !device.is_idle())
+        self.intervals(name).any(|device| !device.is_idle())
     }
 }
 
@@ -113,7 +113,7 @@ impl<'a> DeviceTable<'a> {
             let [left, right] =
                 Layout::horizontal([Constraint::Length(label.len() as u16), Constraint::Fill(1)]).areas(part);
             Line::styled(label, self.colour.cell(Ink::Faint)).render(left, buf);
-            let values = self.history.of(name).map(pick);
+            let values = self.history.intervals(name).map(pick);
             bars(values, RenderDirection::RightToLeft).style(self.colour.cell(ink)).render(right, buf);
         }
     }

@@ -73,7 +73,7 @@ fn table(report: &StudyReport, is_row: impl Fn(&StudyCell) -> bool) -> ReportTab
         // A cell has rejected values only if it has no others; the last column marks them.
         for value in cell.values.iter().chain(&cell.rejected_values) {
             let mut row = row.clone();
-            row.extend(of_value(value, report.emulated));
+            row.extend(format_value(value, report.emulated));
             row.push(missing.clone());
             rows.push(row);
         }
@@ -83,7 +83,7 @@ fn table(report: &StudyReport, is_row: impl Fn(&StudyCell) -> bool) -> ReportTab
     table
 }
 
-fn of_value(value: &CellValue, emulated: bool) -> [String; 5] {
+fn format_value(value: &CellValue, emulated: bool) -> [String; 5] {
     let runs = match (value.plots, value.runs) {
         (1, runs) => format!("1 plot, {runs} run{}", if runs == 1 { "" } else { "s" }),
         (plots, runs) => format!("{plots} plots, {runs} runs"),

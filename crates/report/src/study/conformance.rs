@@ -13,10 +13,10 @@ use plumb_result::study::{DifferingCase, SetupConformance, StudyConformance, Stu
 const SHOWN: usize = 40;
 
 pub(super) fn conformance(report: &StudyReport, detail: Detail) -> Vec<ReportPart> {
-    report.conformance.iter().flat_map(|one| of_work(one, detail)).collect()
+    report.conformance.iter().flat_map(|one| describe_work(one, detail)).collect()
 }
 
-fn of_work(one: &StudyConformance, detail: Detail) -> Vec<ReportPart> {
+fn describe_work(one: &StudyConformance, detail: Detail) -> Vec<ReportPart> {
     let mut parts = vec![
         ReportPart::Heading(format!("Conformance: {}", one.workload)),
         ReportPart::Table(ReportTable { columns: counted(), rows: one.setups.iter().map(counts).collect() }),

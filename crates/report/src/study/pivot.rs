@@ -117,7 +117,7 @@ fn rows<'a>(report: &'a StudyReport, levels: &'a [Level]) -> Vec<Row<'a>> {
         for value in &cell.values {
             let key = RowKey {
                 workload: cell.workload.clone(),
-                within: within(report, cell),
+                within: kept_levels(report, cell),
                 phase: value.phase.clone(),
                 metric: value.metric,
             };
@@ -129,7 +129,7 @@ fn rows<'a>(report: &'a StudyReport, levels: &'a [Level]) -> Vec<Row<'a>> {
         }
     }
     let place = |row: &Row<'_>| {
-        let is_of = |cell: &StudyCell| cell.workload == row.key.workload && within(report, cell) == row.key.within;
+        let is_of = |cell: &StudyCell| cell.workload == row.key.workload && kept_levels(report, cell) == row.key.within;
         report.cells.iter().position(is_of)
     };
     rows.sort_by_key(place);
@@ -155,7 +155,7 @@ fn level_of<'a>(report: &StudyReport, levels: &'a [Level], cell: &StudyCell) -> 
 }
 
 /// Returns the levels of a cell for the factors that the contrasts keep apart.
-fn within(report: &StudyReport, cell: &StudyCell) -> BTreeMap<String, String> {
+fn kept_levels(report: &StudyReport, cell: &StudyCell) -> BTreeMap<String, String> {
     let is_kept_apart = |name: &str| report.contrasts.iter().any(|one| one.within.contains_key(name));
     let kept = cell.levels.iter().filter(|(name, _)| is_kept_apart(name));
     BTreeMap::from_iter(kept.map(|(name, level)| (name.clone(), level.clone())))

@@ -55,7 +55,7 @@ pub(super) fn published(report: &StudyReport) -> Vec<ReportPart> {
     };
     for one in &report.published {
         for number in one.numbers.iter().take(PUBLISHED_MAX) {
-            table.rows.extend(beside(one, number, report.emulated));
+            table.rows.extend(compare_rows(one, number, report.emulated));
         }
     }
     without_empty(&mut table);
@@ -105,7 +105,7 @@ fn commands(report: &StudyReport) -> Vec<Item> {
 
 /// Returns the rows of a published number: one for each of this study's numbers, or one for each workload and
 /// phase if there are many.
-fn beside(from: &Published, number: &PublishedBeside, emulated: bool) -> Vec<Vec<String>> {
+fn compare_rows(from: &Published, number: &PublishedBeside, emulated: bool) -> Vec<Vec<String>> {
     let published = &number.number;
     let row = |of: String, work: String, phase: String, ours: String, ratio: String| {
         let about = if published.about { "~" } else { "" };

@@ -60,7 +60,7 @@ fn contrast(load: &str, verdict: ContrastVerdict, ratio: f64, words: &str) -> St
 }
 
 fn cell(level: &str, load: &str, value: Option<f64>) -> StudyCell {
-    let exact = |count: u64| RunCount::of(&[count]).unwrap();
+    let exact = |count: u64| RunCount::from_counts(&[count]).unwrap();
     StudyCell {
         levels: levels(&[("level", level), ("load", load)]),
         workload: "write".to_owned(),
@@ -95,7 +95,7 @@ fn cell(level: &str, load: &str, value: Option<f64>) -> StudyCell {
                 reads: exact(0),
                 read_bytes: exact(0),
                 writes: exact(512),
-                written_bytes: RunCount::of(&[96 << 20, 98 << 20]).unwrap(),
+                written_bytes: RunCount::from_counts(&[96 << 20, 98 << 20]).unwrap(),
                 flushes: exact(1),
                 written_per_byte: Some(1.5),
                 read_per_byte: None,

@@ -11,7 +11,7 @@ pub(super) struct FieldName<'a> {
 impl FieldName<'_> {
     /// Returns the field at a path of keys. Skips the `yes` of `Seen::Yes`, so that the value belongs to the field itself; the
     /// reason of a value that was not seen is free text.
-    pub(super) fn of(path: &[String]) -> FieldName<'_> {
+    pub(super) fn from_path(path: &[String]) -> FieldName<'_> {
         let mut keys = path.iter().rev().map(String::as_str).skip_while(|key| *key == "yes");
         FieldName { key: keys.next().unwrap_or_default(), parent: keys.next().unwrap_or_default() }
     }

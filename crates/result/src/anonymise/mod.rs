@@ -183,7 +183,7 @@ impl Anonymiser {
     fn learn_node(&mut self, node: &Node, path: &mut Vec<String>) {
         match node.get_ref() {
             Value::Text(text) => {
-                for (kind, name) in fields::names(&FieldName::of(path), text) {
+                for (kind, name) in fields::names(&FieldName::from_path(path), text) {
                     self.know(kind, &name);
                 }
             }
@@ -219,7 +219,7 @@ impl Anonymiser {
 
     fn rewrite(&mut self, node: &mut Node, path: &mut Vec<String>) {
         match node.get_mut() {
-            Value::Text(text) => *text = self.field(&FieldName::of(path), text),
+            Value::Text(text) => *text = self.field(&FieldName::from_path(path), text),
             Value::List(list) => list.iter_mut().for_each(|one| self.rewrite(one, path)),
             Value::Table(table) => {
                 let mut has_names = false;

@@ -80,8 +80,8 @@ pub struct HistoryEvidence {
 /// # Errors
 /// A value is not above 0.
 pub fn of_histories(numbers: &[NumberHistory<'_>], family: usize) -> Result<Vec<HistoryEvidence>, StatsError> {
-    let series: Vec<Series> = numbers.iter().map(Series::of).collect::<Result<_, _>>()?;
-    let calm = Calm::of(&series, family);
+    let series: Vec<Series> = numbers.iter().map(Series::from_history).collect::<Result<_, _>>()?;
+    let calm = Calm::new(&series, family);
     numbers.iter().zip(series).map(|(number, series)| series.evidence(number, &calm, family)).collect()
 }
 
@@ -97,7 +97,7 @@ struct Series {
 }
 
 impl Series {
-    fn of(number: &NumberHistory<'_>) -> Result<Series, StatsError> {
+    fn from_history(number: &NumberHistory<'_>) -> Result<Series, StatsError> {
         let sign = match number.better {
             Better::Higher => 1.0,
             Better::Lower => -1.0,
@@ -204,7 +204,7 @@ struct Calm {
 }
 
 impl Calm {
-    fn of(series: &[Series], family: usize) -> Calm {
+    fn new(series: &[Series], family: usize) -> Calm {
         let sessions = series.iter().map(|one| one.history.len()).max().unwrap_or(0);
         let changes: usize = series.iter().map(|one| one.changes_maybe).sum();
         // Changes in numbers of other gates are assumed to be as frequent.
@@ -272,7 +272,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(history: &[f64]) -> Option<Line> {
+    fn fit(history: &[f64]) -> Option<Line> {
         let count = history.len() as f64;
         if history.len() < 3 {
             return None;
@@ -288,7 +288,7 @@ impl Line {
 
 /// Returns the one-sided p that a history does not fall.
 fn falling(history: &[f64]) -> Option<f64> {
-    let line = Line::of(history)?;
+    let line = Line::fit(history)?;
     let freedom = history.len() as f64 - 2.0;
     let error = (line.rest / freedom / line.width).sqrt();
     if error == 0.0 { Some(f64::from(line.slope >= 0.0)) } else { Some(t_above(-line.slope / error, freedom)) }
@@ -296,7 +296,7 @@ fn falling(history: &[f64]) -> Option<f64> {
 
 /// Returns the one-sided p that new sessions do not lie below the extrapolated line of the history.
 fn below_line(history: &[f64], candidate: &[f64]) -> Option<f64> {
-    let line = Line::of(history)?;
+    let line = Line::fit(history)?;
     let (count, new) = (history.len() as f64, candidate.len() as f64);
     let freedom = count - 2.0 + new - 1.0;
     let away = count - 1.0 + f64::midpoint(new, 1.0) - line.at;

@@ -137,8 +137,8 @@ impl GateEvidence {
     ///
     /// # Errors
     /// The sides do not pair, a plot is empty, or a value is not above 0.
-    pub fn of_sides(sides: Sides<'_>, better: Better, seed: u64) -> Result<GateEvidence, StatsError> {
-        let evidence = ContrastEvidence::of(&Compared::measured(sides, better), seed)?;
+    pub fn from_sides(sides: Sides<'_>, better: Better, seed: u64) -> Result<GateEvidence, StatsError> {
+        let evidence = ContrastEvidence::from_compared(&Compared::measured(sides, better), seed)?;
         let is_worse = evidence.estimate.is_some_and(|estimate| estimate.log_mean < 0.0);
         // The test is symmetric: one direction has half of its chance.
         let one_sided = |p: f64| if is_worse { p / 2.0 } else { 1.0 - p / 2.0 };

@@ -21,8 +21,8 @@ pub struct SessionSides<'a> {
 impl SessionSides<'_> {
     /// Returns the numbers of sessions with values, of baseline and candidate.
     pub fn sessions(&self) -> (u32, u32) {
-        let of = |side: &[Vec<f64>]| side.iter().filter(|runs| !runs.is_empty()).count() as u32;
-        (of(self.baseline), of(self.candidate))
+        let counted = |side: &[Vec<f64>]| side.iter().filter(|runs| !runs.is_empty()).count() as u32;
+        (counted(self.baseline), counted(self.candidate))
     }
 
     /// Estimates the logarithm of candidate / baseline; `None` with fewer than two sessions of the baseline, or
@@ -55,7 +55,8 @@ impl SessionSides<'_> {
         let worth = (k * (1.0 - resemblance) / (1.0 + resemblance)).clamp(k.min(2.0), k);
         let shown = (1.0 - 1.0 / worth) / (1.0 - 1.0 / k);
         let between = (squares(&a) + squares(&b)) / (k + m - 2.0) / shown;
-        let further_error = (within(&baseline, &candidate) * (per_run(&candidate) - per_run(&baseline))).max(0.0);
+        let further_error =
+            (pooled_variance(&baseline, &candidate) * (per_run(&candidate) - per_run(&baseline))).max(0.0);
         let of_candidate = (1.0 + (m - 1.0) * resemblance) / m;
         let variance = between * (1.0 / worth + of_candidate) + further_error / m;
         let freedom = (worth + m - 2.0).max(1.0);
@@ -73,7 +74,7 @@ pub(super) fn squares(values: &[f64]) -> f64 {
 }
 
 /// Returns the variance of the runs of a session, pooled over all; 0 if no session has two runs.
-fn within(baseline: &[Vec<f64>], candidate: &[Vec<f64>]) -> f64 {
+fn pooled_variance(baseline: &[Vec<f64>], candidate: &[Vec<f64>]) -> f64 {
     let all = || baseline.iter().chain(candidate);
     let freedom = all().map(|runs| runs.len() - 1).sum::<usize>();
     if freedom == 0 { 0.0 } else { all().map(|runs| squares(runs)).sum::<f64>() / freedom as f64 }
@@ -88,12 +89,12 @@ fn per_run(sessions: &[Vec<f64>]) -> f64 {
 mod tests {
     use super::*;
 
-    fn of(sessions: &[&[f64]]) -> Vec<Vec<f64>> {
+    fn to_vecs(sessions: &[&[f64]]) -> Vec<Vec<f64>> {
         sessions.iter().map(|runs| runs.to_vec()).collect()
     }
 
     fn estimate(baseline: &[&[f64]], candidate: &[&[f64]]) -> Option<Estimate> {
-        SessionSides { baseline: &of(baseline), candidate: &of(candidate) }.estimate(0.0).unwrap()
+        SessionSides { baseline: &to_vecs(baseline), candidate: &to_vecs(candidate) }.estimate(0.0).unwrap()
     }
 
     // Protects: a hundred runs of one session are one sample of the spread between sessions.
@@ -120,7 +121,8 @@ mod tests {
     // Protects: correlated sessions count as fewer independent ones.
     #[test]
     fn resemblance_widens_the_error() {
-        let sides = (of(&[&[100.0], &[101.0], &[104.0], &[103.0], &[99.0], &[98.0]]), of(&[&[97.0], &[96.0]]));
+        let sides =
+            (to_vecs(&[&[100.0], &[101.0], &[104.0], &[103.0], &[99.0], &[98.0]]), to_vecs(&[&[97.0], &[96.0]]));
         let error = |resemblance: f64| {
             let sides = SessionSides { baseline: &sides.0, candidate: &sides.1 };
             sides.estimate(resemblance).unwrap().unwrap().log_error

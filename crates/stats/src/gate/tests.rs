@@ -8,7 +8,7 @@ fn blocks(stream: &mut SplitMix, count: u32, log: f64, spread: f64) -> [Vec<f64>
 }
 
 fn evidence([baseline, candidate]: &[Vec<f64>; 2], better: Better) -> GateEvidence {
-    GateEvidence::of_sides(Sides::Blocks { baseline, candidate }, better, 1).unwrap()
+    GateEvidence::from_sides(Sides::Blocks { baseline, candidate }, better, 1).unwrap()
 }
 
 fn verdict(sides: &[Vec<f64>; 2], better: Better) -> GateAssessment {
@@ -33,7 +33,7 @@ fn worse_within_the_margin_passes_with_a_note() {
 }
 
 #[test]
-fn few_blocks_and_wide_intervals_say_nothing() {
+fn few_blocks_and_wide_intervals_decide_nothing() {
     let few = verdict(&blocks(&mut SplitMix::new(1), 5, -0.5, 0.01), Better::Higher);
     assert_eq!((few.verdict, few.note), (GateVerdict::CannotTell, GateNote::TooFew));
     let wide = verdict(&blocks(&mut SplitMix::new(2), 6, 0.0, 0.3), Better::Higher);

@@ -21,7 +21,7 @@ pub fn workload() -> Workload {
         name: "seq".to_owned(),
         description: String::new(),
         seed: u64::MAX,
-        target: [("data".to_owned(), Target::Null(NullTarget::of(plumb_workload::Bytes(1 << 30))))].into(),
+        target: [("data".to_owned(), Target::Null(NullTarget::with_size(plumb_workload::Bytes(1 << 30))))].into(),
         phase: Vec::new(),
         repeat: None,
     }

@@ -125,7 +125,8 @@ impl SeenDevice<'_> {
         if self.counts.iter().all(|one| *one == DeviceCounts::default()) {
             return None;
         }
-        let counted = |of: fn(&DeviceCounts) -> u64| RunCount::of(&self.counts.iter().map(of).collect::<Vec<u64>>());
+        let counted =
+            |of: fn(&DeviceCounts) -> u64| RunCount::from_counts(&self.counts.iter().map(of).collect::<Vec<u64>>());
         let (read_bytes, written_bytes) = (counted(|one| one.read_bytes)?, counted(|one| one.written_bytes)?);
         let runs = self.counts.len() as f64;
         let per_byte = |of_device: RunCount, work: f64| (work > 0.0).then(|| of_device.mean * runs / work);

@@ -38,7 +38,7 @@ pub(super) fn conformance(evidence: &StudyEvidence) -> Vec<StudyConformance> {
         .map(|(workload, mut setups)| {
             // In the factors' order of levels, whatever the order of the plots was.
             setups.sort_by_key(|setup| place(plan, setup.levels));
-            of_work(workload, &setups)
+            work_conformance(workload, &setups)
         })
         .collect()
 }
@@ -49,7 +49,7 @@ fn place(plan: &Plan, levels: &Levels) -> Vec<usize> {
     plan.factors.iter().filter_map(|factor| of(&factor.name, &factor.levels)).collect()
 }
 
-fn of_work(workload: &str, setups: &[Setup<'_>]) -> StudyConformance {
+fn work_conformance(workload: &str, setups: &[Setup<'_>]) -> StudyConformance {
     let ended: Vec<BTreeMap<&str, Ended<'_>>> = setups.iter().map(|setup| ended(&setup.reports)).collect();
     let reports = setups.iter().flat_map(|setup| &setup.reports);
     let mut seen = BTreeSet::new();
@@ -58,7 +58,7 @@ fn of_work(workload: &str, setups: &[Setup<'_>]) -> StudyConformance {
     differing.sort_by_key(|case| (!case.fails, rank(&case.level)));
     StudyConformance {
         workload: workload.to_owned(),
-        setups: setups.iter().zip(&ended).map(|(setup, ended)| of_setup(setup, ended)).collect(),
+        setups: setups.iter().zip(&ended).map(|(setup, ended)| setup_conformance(setup, ended)).collect(),
         differing,
     }
 }
@@ -89,7 +89,7 @@ fn ended<'a>(reports: &[&'a Conformance]) -> BTreeMap<&'a str, Ended<'a>> {
     ended
 }
 
-fn of_setup(setup: &Setup<'_>, ended: &BTreeMap<&str, Ended<'_>>) -> SetupConformance {
+fn setup_conformance(setup: &Setup<'_>, ended: &BTreeMap<&str, Ended<'_>>) -> SetupConformance {
     let first = setup.reports[0];
     let counts = PosixOutcome::ALL.iter().copied().map(|outcome| OutcomeCount {
         outcome,

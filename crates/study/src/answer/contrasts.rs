@@ -245,7 +245,7 @@ struct Cap<'a> {
 }
 
 impl Cap<'_> {
-    fn of(self, uncapped: ContrastVerdict, is_count: bool) -> Option<Capped> {
+    fn apply(self, uncapped: ContrastVerdict, is_count: bool) -> Option<Capped> {
         let capped = |code: &str, reason: &str| {
             Some(Capped { verdict: uncapped, code: code.to_owned(), reason: reason.to_owned() })
         };
@@ -277,7 +277,7 @@ fn contrast(
     let uncapped = claims::uncapped_verdict(assessment);
     let lacking =
         Lacking { units: pairing.lacking, of: pairing.all.iter().map(Vec::len).sum::<usize>() as u32, what: "runs" };
-    let capped = cap.of(uncapped, is_count).or_else(|| lacking.cap(uncapped).filter(|_| !is_count));
+    let capped = cap.apply(uncapped, is_count).or_else(|| lacking.cap(uncapped).filter(|_| !is_count));
     let sides = [
         ContrastSide { name: &baseline, values: &baseline_values, tier: tier(&pairing.all[0]) },
         ContrastSide { name: &candidate, values: &candidate_values, tier: tier(&pairing.all[1]) },

@@ -53,7 +53,7 @@ fn direct(evidence: &mut StudyEvidence) {
     }
 }
 
-pub(super) fn of<'a>(report: &'a StudyReport, metric: &str) -> &'a StudyContrast {
+pub(super) fn find_contrast<'a>(report: &'a StudyReport, metric: &str) -> &'a StudyContrast {
     report.contrasts.iter().find(|one| one.contrast.metric.to_string() == metric).unwrap()
 }
 
@@ -61,7 +61,7 @@ pub(super) fn of<'a>(report: &'a StudyReport, metric: &str) -> &'a StudyContrast
 fn counts_of_the_leaves_are_claimed_under_emulation_and_are_exact_where_none_varies() {
     let half_more = |levels: &Levels, _| if levels["system"] == "b" { 48 << 20 } else { 32 << 20 };
     let found = answer(&on_disks(true, half_more));
-    let written = of(&found, "device.written-bytes");
+    let written = find_contrast(&found, "device.written-bytes");
     assert_eq!((written.contrast.verdict, written.contrast.word()), (ContrastVerdict::Slower, "more"));
     assert_eq!((written.contrast.p, written.contrast.capped.is_some()), (None, false));
     assert_eq!(
@@ -70,16 +70,16 @@ fn counts_of_the_leaves_are_claimed_under_emulation_and_are_exact_where_none_var
          in every run of 3 plots a side",
         "the two disks and not the array above them"
     );
-    let per_byte = &of(&found, "device.written-per-byte").contrast;
+    let per_byte = &find_contrast(&found, "device.written-per-byte").contrast;
     assert!((per_byte.baseline_value.unwrap() - 1.0).abs() < 1e-6, "64 MiB for 64 MiB: {per_byte:?}");
-    let reads = of(&found, "device.read-bytes");
+    let reads = find_contrast(&found, "device.read-bytes");
     assert_eq!((reads.contrast.verdict, reads.contrast.ratio), (ContrastVerdict::Equivalent, None));
     assert!(
         reads.words.ends_with("a and b have exactly as many: 0 B in every run of 3 plots a side"),
         "{}",
         reads.words
     );
-    assert_eq!(of(&found, "write.bw").contrast.capped.as_ref().unwrap().code, "C14");
+    assert_eq!(find_contrast(&found, "write.bw").contrast.capped.as_ref().unwrap().code, "C14");
     assert_eq!(
         found.answer[0],
         "On the devices: b against a: more in 2 of 3 numbers, the same in 1; the largest difference is in \
@@ -111,13 +111,17 @@ fn a_study_decides_on_few_numbers() {
     // The rate in bytes and that in ops are one measurement: the first one stands for both.
     let both = compared(&["write.bw", "write.iops"], &[]);
     assert_eq!((primary(&both), both.contrasts.len()), (vec!["write.bw".to_owned()], 2));
-    let secondary = &of(&both, "write.iops");
+    let secondary = &find_contrast(&both, "write.iops");
     assert_eq!(secondary.contrast.verdict, ContrastVerdict::CannotTell);
     assert!(secondary.contrast.lo.is_some(), "its interval is shown");
     assert!(secondary.words.contains("secondary: shown without a verdict"), "{}", secondary.words);
     assert_eq!(primary(&compared(&["write.bw", "write.iops"], &["iops"])), ["write.iops"]);
     assert_eq!(primary(&compared(&[], &[])), ["write.bw"], "one of each workload");
-    assert_eq!(of(&both, "write.bw").contrast.p, of(&both, "write.bw").contrast.p_adjusted, "a family of one");
+    assert_eq!(
+        find_contrast(&both, "write.bw").contrast.p,
+        find_contrast(&both, "write.bw").contrast.p_adjusted,
+        "a family of one"
+    );
 }
 
 // Protects: writes by a file system's timers are not an exact count, even if two plots are equal.
@@ -127,7 +131,7 @@ fn equal_counts_through_a_file_system_are_not_called_exact() {
     for result in evidence.records.iter_mut().filter_map(|record| record.result.as_mut()) {
         result.workload.target.clear();
     }
-    let written = of(&answer(&evidence), "device.written-bytes").clone();
+    let written = find_contrast(&answer(&evidence), "device.written-bytes").clone();
     assert_eq!(written.contrast.verdict, ContrastVerdict::CannotTell);
     let words = "each counted the same in all its runs, in 3 plots; a verdict needs 6";
     assert!(written.words.contains(words), "{}", written.words);
@@ -135,7 +139,7 @@ fn equal_counts_through_a_file_system_are_not_called_exact() {
     for result in alike.records.iter_mut().filter_map(|record| record.result.as_mut()) {
         result.workload.target.clear();
     }
-    let written = of(&answer(&alike), "device.written-bytes").words.clone();
+    let written = find_contrast(&answer(&alike), "device.written-bytes").words.clone();
     assert!(written.contains("both counted the same in every run of 3 plots; a verdict needs 6"), "{written}");
 }
 
@@ -171,7 +175,7 @@ fn counts_that_vary_are_judged_by_plots() {
         base + u64::from(run % 5) * 4096
     };
     let found = answer(&on_disks(true, varying));
-    let written = of(&found, "device.written-bytes");
+    let written = find_contrast(&found, "device.written-bytes");
     assert_eq!((written.contrast.verdict, written.contrast.word()), (ContrastVerdict::Faster, "fewer"));
     assert!(written.contrast.p_adjusted.unwrap() < 0.05);
     assert!(
@@ -182,10 +186,10 @@ fn counts_that_vary_are_judged_by_plots() {
     // A count above 0 against 0: no logarithm, and the other claims stand.
     let found =
         answer(&on_disks(false, |levels, run| if levels["system"] == "b" { u64::from(run % 3) } else { 1 << 20 }));
-    let written = of(&found, "device.written-bytes");
+    let written = find_contrast(&found, "device.written-bytes");
     assert_eq!(written.contrast.verdict, ContrastVerdict::CannotTell);
     assert!(written.words.contains("no ratio"), "{}", written.words);
-    assert_eq!(of(&found, "write.bw").contrast.verdict, ContrastVerdict::Equivalent);
+    assert_eq!(find_contrast(&found, "write.bw").contrast.verdict, ContrastVerdict::Equivalent);
 }
 
 #[test]

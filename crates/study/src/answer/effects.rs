@@ -27,7 +27,7 @@ pub(super) fn effects(plan: &Plan, numbers: &WorkNumbers) -> Vec<EffectTable> {
                 .factors
                 .iter()
                 .filter(|factor| asked(&factor.name))
-                .map(|factor| Varied::of(plan, &factor.name, &factor.levels, values))
+                .map(|factor| Varied::new(plan, &factor.name, &factor.levels, values))
                 .filter(|factor| factor.levels.len() > 1)
                 .collect();
             (factors.len() > 1).then(|| Design::new(plan, values, factors).table(number))
@@ -43,7 +43,7 @@ struct Varied {
 }
 
 impl Varied {
-    fn of(plan: &Plan, name: &str, levels: &[String], values: &[CountedValue]) -> Varied {
+    fn new(plan: &Plan, name: &str, levels: &[String], values: &[CountedValue]) -> Varied {
         let is_there = |level: &&String| {
             values.iter().any(|value| plan.cells[value.cell as usize].levels.get(name) == Some(level))
         };

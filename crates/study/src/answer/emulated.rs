@@ -28,7 +28,7 @@ pub(super) fn counted(evidence: &StudyEvidence) -> Vec<String> {
     for (index, cell) in plan.cells.iter().enumerate() {
         let of_cell = plan.runs.iter().zip(&evidence.records).filter(|(run, _)| run.cell as usize == index);
         let runs: Vec<(u32, &StudyRun)> = of_cell.map(|(run, record)| (run.plot, record)).collect();
-        let seen = cells::accepted(&runs).filter_map(|(_, record, result)| OneRun::of(record, result));
+        let seen = cells::accepted(&runs).filter_map(|(_, record, result)| OneRun::from_record(record, result));
         let mut sum = OneRun::default();
         seen.for_each(|one| sum.add(&one));
         if let Some(line) = sum.words() {
@@ -54,7 +54,7 @@ struct OneRun {
 }
 
 impl OneRun {
-    fn of(record: &StudyRun, result: &RunResult) -> Option<OneRun> {
+    fn from_record(record: &StudyRun, result: &RunResult) -> Option<OneRun> {
         let size = |name: &str| {
             let layers = result.target.values().flat_map(|facts| &facts.stack);
             layers.filter(|layer| layer.name == name).map(|layer| layer.size_bytes).max().unwrap_or(0)

@@ -1,7 +1,7 @@
 //! Tests of the busiest device's counts, and of counts that a study expects.
 
 use super::answer;
-use super::count_tests::{of, on_disks};
+use super::count_tests::{find_contrast, on_disks};
 use super::evidence::StudyEvidence;
 use crate::plan::ExpectedCount;
 use plumb_result::ContrastVerdict;
@@ -28,14 +28,14 @@ fn uneven(times: u64) -> StudyEvidence {
 #[test]
 fn the_busiest_device_is_a_number_of_its_own() {
     let found = answer(&uneven(3));
-    assert_eq!(of(&found, "device.written-bytes").contrast.verdict, ContrastVerdict::Equivalent);
+    assert_eq!(find_contrast(&found, "device.written-bytes").contrast.verdict, ContrastVerdict::Equivalent);
     for (metric, ratio) in [("device.busiest-written-per-byte", 1.5), ("device.busiest-written-share", 1.5)] {
-        let busiest = &of(&found, metric).contrast;
+        let busiest = &find_contrast(&found, metric).contrast;
         assert_eq!((busiest.verdict, busiest.word()), (ContrastVerdict::Slower, "more"), "{metric}");
         let counted = busiest.candidate_value.unwrap() / busiest.baseline_value.unwrap();
         assert!((counted - ratio).abs() < 1e-6, "{metric}: {counted}");
     }
-    let share = of(&found, "device.busiest-written-share").contrast.candidate_value.unwrap();
+    let share = find_contrast(&found, "device.busiest-written-share").contrast.candidate_value.unwrap();
     assert!((share - 1.5).abs() < 1e-9, "48 MiB over a mean of 32: {share}");
     assert!(
         found.answer[0].contains("more in 2 of 3 numbers") && found.answer[0].contains("1.50 times"),
@@ -54,8 +54,8 @@ fn the_busiest_device_is_not_a_duplicate_of_the_sum() {
         }
     }
     let found = answer(&evidence);
-    assert!(of(&found, "device.written-bytes").primary);
-    let busiest = of(&found, "device.busiest-written-per-byte");
+    assert!(find_contrast(&found, "device.written-bytes").primary);
+    let busiest = find_contrast(&found, "device.busiest-written-per-byte");
     assert!(busiest.primary, "{}", busiest.words);
     assert_eq!(busiest.contrast.verdict, ContrastVerdict::Slower, "{}", busiest.words);
 }

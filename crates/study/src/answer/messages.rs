@@ -196,7 +196,7 @@ fn count(count: u32, unit: PlannedUnit) -> String {
 }
 
 /// Explains the status of another question: how it differs from the plan's, and which contrasts the plan declared.
-pub(super) fn asked(
+pub(super) fn explain_question(
     [asked, planned]: [&ComparedLevels; 2],
     [declared, exploratory]: [u32; 2],
     correction: Correction,

@@ -45,7 +45,7 @@ use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyContrast, StudyCou
 use plumb_result::{Finding, Level, RunResult};
 use plumb_store::{StudyPlotState, StudyRunStatus};
 use plumb_trust::Running;
-use plumb_trust::advice::{Asked, Typed, sentences};
+use plumb_trust::advice::{CommandContext, Typed, sentences};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reports on a study in any state.
@@ -220,7 +220,7 @@ fn gathered(evidence: &StudyEvidence) -> Vec<GatheredFinding> {
                 [] => first.remedy.clone(),
                 remedies => {
                     let under_load = if evidence.plan.under_load { Typed::Yes } else { Typed::No };
-                    sentences(remedies, &Asked { under_load, ..Asked::of(Running::Study) })
+                    sentences(remedies, &CommandContext { under_load, ..CommandContext::for_command(Running::Study) })
                 }
             },
         })

@@ -30,7 +30,7 @@ pub struct Question {
 /// # Errors
 /// The study has no such factor, level or metric, or nothing to compare.
 pub fn answer_question(mut evidence: StudyEvidence, question: &Question) -> Result<StudyReport, QuestionError> {
-    let asked = Asked::of(&evidence, question)?;
+    let asked = ResolvedQuestion::resolve(&evidence, question)?;
     let planned = compared(&evidence.plan);
     let declared = declared(&evidence, &asked);
     asked.put_into(&mut evidence.plan);
@@ -38,21 +38,22 @@ pub fn answer_question(mut evidence: StudyEvidence, question: &Question) -> Resu
     let mut report = answer_second(&evidence, Some(&SecondQuestion { declared, within: asked.within }));
     let count = |of: fn(&StudyContrast) -> bool| report.contrasts.iter().filter(|one| of(one)).count() as u32;
     let (declared, exploratory) = (count(|one| one.primary), count(|one| one.exploratory));
-    let note = messages::asked([&asked_for, &planned], [declared, exploratory], evidence.plan.compare.correction);
+    let note =
+        messages::explain_question([&asked_for, &planned], [declared, exploratory], evidence.plan.compare.correction);
     report.asked = Some(AskedQuestion { note, asked: asked_for, planned, declared, exploratory });
     Ok(report)
 }
 
 /// A question that the study can answer.
-struct Asked {
+struct ResolvedQuestion {
     /// Holds all compared levels, the baseline first.
     by: FactorLevels,
     within: Vec<FactorLevels>,
     metrics: Option<Vec<String>>,
 }
 
-impl Asked {
-    fn of(evidence: &StudyEvidence, question: &Question) -> Result<Asked, QuestionError> {
+impl ResolvedQuestion {
+    fn resolve(evidence: &StudyEvidence, question: &Question) -> Result<ResolvedQuestion, QuestionError> {
         let plan = &evidence.plan;
         let by = match &question.by {
             Some(by) => FactorLevels::of_text(plan, "--by", by)?,
@@ -83,7 +84,7 @@ impl Asked {
         }
         let metrics = question.metrics.as_ref().map(|names| metrics(evidence, names)).transpose()?;
         let by = FactorLevels { factor: by.factor, levels };
-        Ok(Asked { by, within: merged(within), metrics })
+        Ok(ResolvedQuestion { by, within: merged(within), metrics })
     }
 
     fn within_names(&self) -> Vec<String> {
@@ -143,7 +144,7 @@ fn metrics(evidence: &StudyEvidence, names: &[String]) -> Result<Vec<String>, Qu
 }
 
 /// Returns the contrasts that the plan declared and the question may ask for again.
-fn declared(evidence: &StudyEvidence, asked: &Asked) -> Vec<StudyContrast> {
+fn declared(evidence: &StudyEvidence, asked: &ResolvedQuestion) -> Vec<StudyContrast> {
     let ComparePlan { by, within, .. } = &evidence.plan.compare;
     let told_apart = BTreeSet::from_iter(asked.within.iter().map(|one| one.factor.as_str()));
     if *by != asked.by.factor || told_apart != BTreeSet::from_iter(within.iter().map(String::as_str)) {

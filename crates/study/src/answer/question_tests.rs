@@ -21,7 +21,7 @@ fn question(by: &str, within: Option<&[&str]>, metrics: &[&str]) -> Question {
     }
 }
 
-fn asked(question: &Question) -> StudyReport {
+fn ask(question: &Question) -> StudyReport {
     answer_question(study(), question).unwrap()
 }
 
@@ -47,7 +47,7 @@ fn texts(all: &[(&str, &str, &str)]) -> Vec<(String, String, String)> {
 fn undeclared_contrasts_are_exploratory() {
     let own = answer(&study());
     assert!(own.asked.is_none() && own.contrasts.iter().all(|one| one.primary && !one.exploratory));
-    let report = asked(&question("size", None, &[]));
+    let report = ask(&question("size", None, &[]));
     // The plan separates sizes and compares systems; the reverse question separates systems.
     assert_eq!(
         shape(&report),
@@ -77,7 +77,7 @@ fn undeclared_contrasts_are_exploratory() {
 #[test]
 fn declared_contrasts_keep_their_verdict_and_correction() {
     let own = answer(&study());
-    let report = asked(&question("", Some(&["size=4k"]), &[]));
+    let report = ask(&question("", Some(&["size=4k"]), &[]));
     assert_eq!(shape(&report), texts(&[("4k", "a", "b"), ("4k", "a", "c")]));
     for one in &report.contrasts {
         let planned = own.contrasts.iter().find(|known| known.words == one.words).unwrap();
@@ -89,30 +89,30 @@ fn declared_contrasts_keep_their_verdict_and_correction() {
         Some("The plan declared all of it: the verdicts are its own.")
     );
     // A further metric is exploratory next to it.
-    let report = asked(&question("", None, &["bw", "iops"]));
+    let report = ask(&question("", None, &["bw", "iops"]));
     let is_planned = |one: &&StudyContrast| one.contrast.metric.to_string() == "write.bw";
     let (planned, more): (Vec<_>, Vec<_>) = report.contrasts.iter().partition(is_planned);
     assert!(planned.iter().all(|one| own.contrasts.contains(one)) && planned.len() == 4);
     // One measurement under two names is not judged twice.
     assert!(!more.is_empty() && more.iter().all(|one| !one.primary && !one.exploratory));
-    let report = asked(&question("", None, &["iops"]));
+    let report = ask(&question("", None, &["iops"]));
     assert!(report.contrasts.iter().all(|one| one.exploratory), "the plan did not declare this number");
 }
 
 #[test]
 fn levels_choose_the_baseline_and_what_is_compared_with_it() {
-    let compared = |by: &str| shape(&asked(&question(by, Some(&[]), &[])));
+    let compared = |by: &str| shape(&ask(&question(by, Some(&[]), &[])));
     // Averaged over sizes, compared within each size.
     assert_eq!(compared("system=c,b"), texts(&[("", "c", "b")]));
     assert_eq!(compared("system=b"), texts(&[("", "b", "a"), ("", "b", "c")]));
-    let swapped = asked(&question("system=b,a", None, &[]));
+    let swapped = ask(&question("system=b,a", None, &[]));
     let ratio = swapped.contrasts[0].contrast.ratio.unwrap();
     assert!(
         (ratio * 1.3 - 1.0).abs() < 0.05 && swapped.contrasts[0].exploratory,
         "another baseline is another contrast"
     );
     assert_eq!(swapped.asked.unwrap().asked.levels, ["b", "a"]);
-    let report = asked(&question("size", Some(&["system=b", "system=c"]), &[]));
+    let report = ask(&question("size", Some(&["system=b", "system=c"]), &[]));
     assert_eq!(shape(&report), texts(&[("b", "size 4k", "size 64k"), ("c", "size 4k", "size 64k")]));
     assert_eq!(report.asked.unwrap().asked.within, ["system=b", "system=c"]);
 }

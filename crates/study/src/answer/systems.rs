@@ -22,7 +22,7 @@ pub(super) fn systems(evidence: &StudyEvidence) -> Vec<StudySystem> {
         let mut facts = FactList::default();
         for (record, run) in evidence.records.iter().zip(&plan.runs) {
             if let Some(result) = record.result.as_ref().filter(|_| is_like(run.plot as usize)) {
-                facts.of_result(result);
+                facts.add_result(result);
             }
         }
         let builds = || evidence.builds.iter().enumerate().filter(|(other, _)| is_like(*other)).map(|(_, build)| build);
@@ -64,19 +64,19 @@ impl FactList {
         }
     }
 
-    fn of_result(&mut self, result: &RunResult) {
-        self.of_environment(&result.environment);
+    fn add_result(&mut self, result: &RunResult) {
+        self.add_environment(&result.environment);
         self.add("measured by", format!("{} {}", result.tool.name, result.tool.version));
         if let Some(ranks) = &result.ranks {
             let names: Vec<&str> = ranks.hosts.iter().map(|host| host.name.as_str()).collect();
             self.add("hosts at once", format!("{}: {}", names.len(), names.join(", ")));
         }
         for target in result.target.values() {
-            self.of_target(target);
+            self.add_target(target);
         }
     }
 
-    fn of_environment(&mut self, environment: &Environment) {
+    fn add_environment(&mut self, environment: &Environment) {
         let product =
             ["dmi.sys_vendor", "dmi.product_name"].map(|name| environment.facts.get(name).map(String::as_str));
         let product = product.into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -91,7 +91,7 @@ impl FactList {
         self.add("system", environment.os.clone());
     }
 
-    fn of_target(&mut self, target: &TargetFacts) {
+    fn add_target(&mut self, target: &TargetFacts) {
         if let Some(fs) = target.filesystem.value() {
             let size = BYTES.set(fs.size_bytes as f64, Digits::Three);
             self.add("file system", if fs.size_bytes > 0 { format!("{}, {size}", fs.kind) } else { fs.kind.clone() });

@@ -1,4 +1,4 @@
-use super::count_tests::{of, on_disks, on_disks_of};
+use super::count_tests::{find_contrast, on_disks, on_disks_of};
 use super::*;
 use crate::conduct::BuildRecord;
 use crate::conduct::fake::{answer as ran, normal, plan};
@@ -165,9 +165,8 @@ fn missing_runs_are_shown_with_reasons_and_excluded() {
     // The context of size 4k has two complete blocks left; that of 64k has no candidate.
     assert_eq!(only(&found).contrast.blocks, 2);
     assert!(
-        found.answer.iter().any(
-            |said| said == "Of 12 runs, 3 failed and 1 was rejected by checks; they are excluded from all numbers."
-        )
+        found.answer.iter().any(|sentence| sentence
+            == "Of 12 runs, 3 failed and 1 was rejected by checks; they are excluded from all numbers.")
     );
 }
 
@@ -367,7 +366,7 @@ fn findings_of_runs_are_gathered_at_their_worst() {
 
 // Protects: a published number appears only next to our numbers of its kind and levels, without a conclusion.
 #[test]
-fn published_numbers_stand_beside_ours_of_the_same_kind() {
+fn published_numbers_stand_next_to_ours_of_the_same_kind() {
     let number = |kind, value, unit| PublishedNumber::new(kind, String::new(), value, unit, String::new()).unwrap();
     let mut plan = plan(&["a", "b"], &["4k", "64k"], 3, 1);
     // A published metric need not be one that the plan compares.
@@ -410,7 +409,7 @@ fn published_numbers_stand_beside_ours_of_the_same_kind() {
 // Protects: a published claim appears next to the verdicts on its own levels and kind of number, and next to none
 // if the scale has none.
 #[test]
-fn published_claims_stand_beside_our_verdicts() {
+fn published_claims_stand_next_to_our_verdicts() {
     let mut plan = plan(&["a", "b"], &["4k", "64k"], 3, 1);
     let claim = |text: &str, levels: Option<&str>, kinds: &[CellMetric]| ImportedClaim {
         text: text.to_owned(),
@@ -485,7 +484,9 @@ fn under_emulation_counts_per_op_and_a_models_time_are_the_answer() {
     assert!(line.contains("Model `sim:hdd`: ") && line.ends_with("decided by @disks.3"), "{line}");
     assert!(found.modelled[0].starts_with("These are estimates of a model"));
     // The plan names no count: under emulation, bytes and flushes are still compared.
-    assert!(of(&found, "device.written-bytes").primary && of(&found, "device.read-bytes").primary);
+    assert!(
+        find_contrast(&found, "device.written-bytes").primary && find_contrast(&found, "device.read-bytes").primary
+    );
     let real = parity(false);
     assert!(real.contrasts.iter().all(|one| one.contrast.metric.device_count().is_none()));
 }

@@ -44,7 +44,7 @@ pub(crate) struct CellValues {
 }
 
 impl CellValues {
-    pub(crate) fn of(rows: &[LogRow]) -> CellValues {
+    pub(crate) fn from_rows(rows: &[LogRow]) -> CellValues {
         let mut blocks: [Vec<f64>; 2] = Default::default();
         let mut plots: [BTreeMap<u32, Vec<f64>>; 2] = Default::default();
         for row in rows {
@@ -75,7 +75,7 @@ pub(crate) enum Sample {
 /// Assesses every number like [`claims`], with a sampling unit for each number.
 pub(crate) fn claims_of(rows: &Rows, rule: &VerdictRule, sample: impl Fn(&ComparedCell) -> Sample) -> Vec<CellClaim> {
     let values: Vec<(&ComparedCell, CellValues)> =
-        rows.iter().map(|(cell, rows)| (cell, CellValues::of(rows))).collect();
+        rows.iter().map(|(cell, rows)| (cell, CellValues::from_rows(rows))).collect();
     let compared: Vec<Compared<'_>> = values
         .iter()
         .map(|(cell, values)| {
@@ -92,7 +92,7 @@ pub(crate) fn claims_of(rows: &Rows, rule: &VerdictRule, sample: impl Fn(&Compar
     let assessed = assess_all(&compared, rule).unwrap_or_default();
     let claim = |((cell, values), assessment): (&(&ComparedCell, CellValues), Assessment)| {
         let statistic = statistic(cell.metric);
-        let precision = Precision::of_assessment(&assessment, statistic);
+        let precision = Precision::from_assessment(&assessment, statistic);
         let by_plot = sample(cell) == Sample::Plots;
         let precision = if by_plot { precision.map(|one| of_plots(one, values)) } else { precision };
         CellClaim { cell: (*cell).clone(), assessment, precision }
@@ -326,7 +326,7 @@ pub(crate) fn far_out(cell: &ComparedCell, rows: &[LogRow], rule: &VerdictRule) 
     }
     let is_left = |row: &&LogRow| far.iter().all(|far| far.block != row.block);
     let left: Vec<LogRow> = rows.iter().filter(is_left).copied().collect();
-    let [baseline, candidate] = CellValues::of(&left).blocks;
+    let [baseline, candidate] = CellValues::from_rows(&left).blocks;
     let (worse, better) = match better(cell.metric) {
         plumb_stats::verdict::Better::Higher => (baseline, candidate),
         plumb_stats::verdict::Better::Lower => (candidate, baseline),

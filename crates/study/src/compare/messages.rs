@@ -11,7 +11,7 @@ use plumb_result::run::TierName;
 use plumb_result::verdict::{LOAD, under_declared_load, under_undeclared_load};
 use plumb_result::{Contrast, ContrastVerdict, Histogram, Level, LoadDeclared, Metric, Quantity, Tail, tails};
 use plumb_stats::stop::StopReason;
-use plumb_trust::advice::{Asked, budget_text, sentences};
+use plumb_trust::advice::{CommandContext, budget_text, sentences};
 use plumb_workload_text::named::NamedWorkload;
 
 /// The context of a comparison's note.
@@ -26,7 +26,7 @@ pub(crate) struct NoteContext<'a> {
     /// The load of other processes on each side.
     pub(crate) under_load: &'a [SideLoad],
     /// The command and the settings of its user.
-    pub(crate) asked: &'a Asked,
+    pub(crate) command_context: &'a CommandContext,
 }
 
 /// Describes the whole comparison: the result, its cause if a check knows it, and its limits.
@@ -297,7 +297,7 @@ fn out_of_reach(
     remedies.push(Remedy::words("Make the machine quieter."));
     format!(
         " At this spread it would take about {blocks} blocks to settle; the limit is {most}. {}",
-        sentences(&remedies, context.asked)
+        sentences(&remedies, context.command_context)
     )
 }
 

@@ -105,7 +105,7 @@ pub(crate) fn measure(
             break ComparisonEnded::NothingAccepted;
         }
         let precisions: Vec<Precision> = found.iter().filter_map(|claim| claim.precision).collect();
-        match stopper.look(done, &precisions, budget) {
+        match stopper.decide(done, &precisions, budget) {
             Decision::Stop(reason) => break ComparisonEnded::By(reason),
             Decision::Run { blocks } => {
                 for _ in 0..blocks {
@@ -212,7 +212,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
         None => Floors::default(),
     };
     let sides = view::sides(request, &comparison_log, &environment);
-    let judged = view::judge(&bench.asked, &sides, &comparison_log, &claims, &rule, &floors);
+    let judged = view::judge(&bench.command_context, &sides, &comparison_log, &claims, &rule, &floors);
     let terms = Terms {
         baseline: &request.baseline.name,
         candidate: &request.candidate.name,
@@ -248,7 +248,7 @@ pub(crate) fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured
                 run_checks: &run_checks,
                 tails: &tails,
                 under_load: &under_load,
-                asked: &bench.asked,
+                command_context: &bench.command_context,
             },
         ),
         contrasts,

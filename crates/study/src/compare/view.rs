@@ -8,7 +8,9 @@ use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::VerdictRule;
-use plumb_trust::{Asked, ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, Sequence, SideRecord};
+use plumb_trust::{
+    CommandContext, ComparisonView, Factor, LatencyView, NumberView, RunModes, RunValue, Sequence, SideRecord,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Trust's findings about a comparison.
@@ -55,7 +57,7 @@ pub(crate) fn sides<'a>(
 
 /// Runs the checks of a comparison.
 pub(crate) fn judge(
-    asked: &Asked,
+    context: &CommandContext,
     sides: &JudgedSides<'_>,
     comparison_log: &ComparisonLog,
     claims: &[CellClaim],
@@ -111,7 +113,7 @@ pub(crate) fn judge(
     };
     let differences = plumb_trust::differences(&baseline, &candidate);
     let mut findings = plumb_trust::judge_comparison(&view);
-    plumb_trust::reword(&mut findings, asked);
+    plumb_trust::reword(&mut findings, context);
     Judged {
         modes: plumb_trust::run_modes(&numbers).into_iter().map(Option::unwrap_or_default).collect(),
         findings,

@@ -179,7 +179,7 @@ impl Conductor<'_, '_> {
                     {
                         plumb_trust::declare_load_of(result);
                     }
-                    Judged::of(answer)
+                    Judged::from_answer(answer)
                 }
                 Err(HostError::Failed { reason, refused }) => {
                     self.refused |= refused;

@@ -33,7 +33,7 @@ impl Mean {
         self.count += 1;
     }
 
-    fn of(times: impl Iterator<Item = f64>) -> Mean {
+    fn from_times(times: impl Iterator<Item = f64>) -> Mean {
         let mut mean = Mean::default();
         times.for_each(|seconds| mean.add(seconds));
         mean
@@ -54,9 +54,9 @@ impl Times {
     }
 
     /// Returns the mean time of a kind; if none of its kind has ended, the mean over all others.
-    fn of(&self, kind: u32) -> Option<f64> {
+    fn mean(&self, kind: u32) -> Option<f64> {
         let own = self.0.get(&kind).and_then(|mean| mean.get());
-        own.or_else(|| Mean::of(self.0.values().filter_map(|mean| mean.get())).get())
+        own.or_else(|| Mean::from_times(self.0.values().filter_map(|mean| mean.get())).get())
     }
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    pub(super) fn of(plan: &Plan) -> Costs {
+    pub(super) fn new(plan: &Plan) -> Costs {
         let mut first: Vec<u32> = Vec::new();
         for (number, plot) in plan.plots.iter().enumerate() {
             let is_same = |other: &&u32| {
@@ -123,14 +123,14 @@ impl Costs {
     ) -> Option<f64> {
         let mut left = 0.0;
         for cell in cells {
-            left += self.runs.of(cell)? * attempts_per_run;
+            left += self.runs.mean(cell)? * attempts_per_run;
         }
         for (plot, stage) in plots {
             let kind = self.kinds[plot as usize];
             // A finished build does not show yet how long taking the plot down takes.
-            left += self.taking_down.of(kind).unwrap_or(0.0);
+            left += self.taking_down.mean(kind).unwrap_or(0.0);
             if stage == PlotStage::Ahead {
-                left += self.building.of(kind).unwrap_or(0.0);
+                left += self.building.mean(kind).unwrap_or(0.0);
             }
         }
         Some(left)
@@ -151,7 +151,7 @@ mod tests {
             // The order of systems alternates.
             plot.on_enter = vec![plot.levels["system"].clone()];
         }
-        let mut costs = Costs::of(&two_kinds);
+        let mut costs = Costs::new(&two_kinds);
         assert_eq!(costs.kinds, [0, 1, 1, 0]);
         let none = || [].into_iter();
         assert_eq!(costs.left_s([0].into_iter(), 1.0, none()), None);

@@ -181,7 +181,7 @@ pub(crate) fn answer(speed: f64) -> RunAnswer {
             name: "seq".to_owned(),
             description: String::new(),
             seed: 1,
-            target: [("data".to_owned(), Target::Null(NullTarget::of(plumb_workload::Bytes(1 << 20))))].into(),
+            target: [("data".to_owned(), Target::Null(NullTarget::with_size(plumb_workload::Bytes(1 << 20))))].into(),
             phase: Vec::new(),
             repeat: None,
         },

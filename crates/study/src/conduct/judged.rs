@@ -41,7 +41,7 @@ impl Judged {
 
     /// Judges an answer. A run has a value only if its result is complete; the result's own checks
     /// decide whether it is accepted.
-    pub(super) fn of(answer: RunAnswer) -> Judged {
+    pub(super) fn from_answer(answer: RunAnswer) -> Judged {
         let (status, reason) = judge(&answer);
         let RunAnswer { exit_code, result, conformance, devices, .. } = answer;
         Judged { status, reason, exit_code: Some(exit_code), result, conformance, devices }

@@ -207,7 +207,7 @@ pub fn conduct(
         refused: false,
         values: enough::Values::default(),
         failures: BTreeMap::new(),
-        costs: costs::Costs::of(&study.plan),
+        costs: costs::Costs::new(&study.plan),
         standing: None,
         last_run_ended: Instant::now(),
     };

@@ -239,7 +239,7 @@ impl fio::Files for NoFiles {
 pub(crate) struct NoPlaces;
 
 impl fio::lower::Places for NoPlaces {
-    fn look(&mut self, path: &str) -> fio::lower::Found {
+    fn find(&mut self, path: &str) -> fio::lower::Found {
         // A device of the host has a size, which is unknown here.
         if path.starts_with("/dev/") { fio::lower::Found::Block { bytes: 1 << 40 } } else { fio::lower::Found::Absent }
     }
@@ -254,7 +254,7 @@ impl fio::lower::Places for NoPlaces {
 
     fn recording(
         &mut self,
-        asked: &fio::lower::AskedRecording,
+        asked: &fio::lower::RecordingRequest,
     ) -> Result<fio::lower::RecordedFiles, plumb_tools::FileError> {
         let path = asked.parts.first().map_or_else(String::new, |part| part.path.clone());
         Err(plumb_tools::FileError::NotPublished { path })

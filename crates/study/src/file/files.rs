@@ -20,10 +20,11 @@ pub trait StudyFiles {
     }
 }
 
+/// Reads files relative to a directory.
 #[derive(Debug, Clone)]
-pub struct Beside(pub PathBuf);
+pub struct FilesInDirectory(pub PathBuf);
 
-impl StudyFiles for Beside {
+impl StudyFiles for FilesInDirectory {
     fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, StudyFileError> {
         Ok(plumb_text::bounded::read(self.0.join(path))?)
     }

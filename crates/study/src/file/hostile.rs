@@ -1,6 +1,6 @@
 //! Values of every wrong kind, at every position of a study file.
 
-use super::{Beside, PlanOptions, plan};
+use super::{FilesInDirectory, PlanOptions, plan};
 
 /// A study with every key that takes a value of its own kind.
 const STUDY: &str = r#"
@@ -129,7 +129,8 @@ const INSIDE: [&str; 14] = [
 #[test]
 fn no_error_shows_internal_words() {
     let planned = |text: &str| {
-        let planned = plan("study.toml", text, &PlanOptions::default(), &mut Beside("/no/such/directory".into()));
+        let planned =
+            plan("study.toml", text, &PlanOptions::default(), &mut FilesInDirectory("/no/such/directory".into()));
         planned.map(drop).map_err(|error| error.to_string())
     };
     planned(STUDY).unwrap();

@@ -27,7 +27,7 @@ impl Dialect {
         (Dialect::Bonnie, "bonnie++", "its lines of values"),
     ];
 
-    fn of(name: &str) -> Option<Dialect> {
+    fn from_name(name: &str) -> Option<Dialect> {
         Dialect::ALL.iter().find(|(_, known, _)| *known == name).map(|(dialect, ..)| *dialect)
     }
 }
@@ -73,7 +73,7 @@ impl Study<'_> {
         files: &mut dyn StudyFiles,
     ) -> Result<Vec<PublishedNumber>, StudyError> {
         let place = |key: &str| self.place(&["import", label, key]);
-        let Some(dialect) = Dialect::of(&form.dialect) else {
+        let Some(dialect) = Dialect::from_name(&form.dialect) else {
             let known: Vec<String> = Dialect::ALL.iter().map(|(_, name, what)| format!("`{name}` ({what})")).collect();
             return Err(self.failed(
                 place("dialect"),
@@ -108,7 +108,7 @@ impl Study<'_> {
         files: &mut dyn StudyFiles,
     ) -> Result<Vec<ImportedClaim>, StudyError> {
         let audited: Vec<&Import> =
-            imports.iter().filter(|import| Dialect::of(&import.dialect) == Some(Dialect::Audit)).collect();
+            imports.iter().filter(|import| Dialect::from_name(&import.dialect) == Some(Dialect::Audit)).collect();
         let by = self.compared_factor();
         let is_level = |(factor, level): &(&String, &String)| {
             **factor != by && combined.iter().any(|cell| cell.levels.get(*factor) == Some(*level))

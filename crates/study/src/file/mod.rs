@@ -33,7 +33,7 @@ mod tests;
 mod workload;
 
 pub use error::StudyError;
-pub use files::{Beside, StudyFileError, StudyFiles};
+pub use files::{FilesInDirectory, StudyFileError, StudyFiles};
 pub(crate) use make::known_metric;
 pub use options::PlanOptions;
 #[cfg(feature = "schema")]
@@ -56,7 +56,7 @@ pub fn plan_file(path: &Path, options: &PlanOptions) -> Result<Plan, StudyError>
     let text = plumb_text::bounded::read_to_string(path)
         .map_err(|error| StudyError::Read { path: name.clone(), reason: error.to_string() })?;
     let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    plan(&name, &text, options, &mut Beside(directory))
+    plan(&name, &text, options, &mut FilesInDirectory(directory))
 }
 
 /// Plans a study. `name` names its text in errors.

@@ -382,7 +382,7 @@ exclude = [{ level = 1, depth = 16 }]
 }
 
 #[test]
-fn optional_repetitions_say_where_they_end() {
+fn optional_repetitions_name_their_end() {
     let text = format!(
         "{SMALL}\n[design]\nrepeat = {{ min = 2, max = 5 }}\n[stop]\nmetric = \"read.iops\"\nhalf-width = \"5%\"\n"
     );

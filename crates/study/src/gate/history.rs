@@ -105,7 +105,7 @@ fn judge(baseline: HistorySide, candidate: HistorySide, request: &HistoryRequest
     let sessions = [Side::A, Side::B].map(|side| sessions(&runs, side, request.session_gap));
     notes.extend(recent_regression(&runs, &sessions[0]));
     let cells: Vec<(&ComparedCell, CellSessions)> =
-        rows.iter().map(|(cell, rows)| (cell, CellSessions::of(rows, &runs, &sessions))).collect();
+        rows.iter().map(|(cell, rows)| (cell, CellSessions::from_rows(rows, &runs, &sessions))).collect();
     let (numbers, assessments) = numbers(&cells, &runs, &findings, &rule);
     let missing: Vec<String> =
         one_sided.iter().map(|cell| format!("{} {}: only one side has it", cell.workload, cell.metric)).collect();
@@ -254,7 +254,7 @@ struct CellSessions {
 }
 
 impl CellSessions {
-    fn of(rows: &[LogRow], runs: &[Selected], sessions: &[Vec<Option<usize>>; 2]) -> CellSessions {
+    fn from_rows(rows: &[LogRow], runs: &[Selected], sessions: &[Vec<Option<usize>>; 2]) -> CellSessions {
         let by_session = |side: Side, sessions: &[Option<usize>]| {
             let mut found: BTreeMap<usize, (usize, Vec<f64>)> = BTreeMap::new();
             for row in rows.iter().filter(|row| row.side == side) {

@@ -119,7 +119,7 @@ pub fn gate_places(
                 ContrastVerdict::Equivalent
             };
             let context = NumberContext {
-                values: CellValues::of(&rows[cell]).blocks,
+                values: CellValues::from_rows(&rows[cell]).blocks,
                 unit,
                 floor: floor(&outcome.comparison, cell),
                 findings: &outcome.comparison.checks,
@@ -263,14 +263,14 @@ fn measure(
 fn assess_rows(rows: &Rows, planned: u32, done: u32, rule: &GateRule) -> LastLook {
     let by_plot = unit_of(rows) == GateUnit::Plot;
     let evidence = rows.iter().filter_map(|(cell, rows)| {
-        let values = CellValues::of(rows);
+        let values = CellValues::from_rows(rows);
         let ([baseline, candidate], [plots_a, plots_b]) = (&values.blocks, &values.plots);
         let sides = match by_plot {
             true => Sides::Plots { baseline: plots_a, candidate: plots_b },
             false => Sides::Blocks { baseline, candidate },
         };
         // Values are above 0 and come in pairs, so no error is possible.
-        Some((cell.clone(), GateEvidence::of_sides(sides, direction(cell), rule.seed).ok()?))
+        Some((cell.clone(), GateEvidence::from_sides(sides, direction(cell), rule.seed).ok()?))
     });
     let (cells, evidence): (Vec<ComparedCell>, Vec<GateEvidence>) = evidence.unzip();
     let assessments = assess(&evidence, planned, rule).unwrap_or_default();

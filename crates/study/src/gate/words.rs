@@ -53,7 +53,7 @@ pub(super) fn note(gate: &Gate, interrupted: bool, way_out: &str) -> String {
     text
 }
 
-fn of(gate: &Gate, answer: GateAnswer) -> Vec<&GateNumber> {
+fn select_numbers(gate: &Gate, answer: GateAnswer) -> Vec<&GateNumber> {
     gate.numbers.iter().filter(|number| number.answer == answer).collect()
 }
 
@@ -78,7 +78,7 @@ fn ratio(number: &GateNumber) -> String {
 }
 
 fn regression(gate: &Gate) -> String {
-    let worse = of(gate, GateAnswer::Regression);
+    let worse = select_numbers(gate, GateAnswer::Regression);
     let (a, b) = (&gate.baseline.name, &gate.candidate.name);
     let most = worse.iter().min_by(|one, other| one.ratio.unwrap_or(1.0).total_cmp(&other.ratio.unwrap_or(1.0)));
     let Some(most) = most else { return String::new() };
@@ -116,12 +116,12 @@ fn agreeing(gate: &Gate) -> String {
 fn cannot_tell(gate: &Gate, longer: &str) -> String {
     let (a, b) = (&gate.baseline.name, &gate.candidate.name);
     if gate.rejected {
-        let of = |name: &str| gate.left_out.iter().filter(|run| run.side == name).count();
+        let left_out = |name: &str| gate.left_out.iter().filter(|run| run.side == name).count();
         return format!(
             "Cannot tell whether {b} is worse than {a}: the checks rejected too many runs ({} of the baseline's, {} of the \
              candidate's).",
-            of(a),
-            of(b)
+            left_out(a),
+            left_out(b)
         );
     }
     if let Some(first) = gate.missing.first() {
@@ -134,7 +134,7 @@ fn cannot_tell(gate: &Gate, longer: &str) -> String {
     if gate.baseline.runs == 0 {
         return format!("Cannot tell whether {b} is worse than {a}: {a} has no runs yet.");
     }
-    let open = of(gate, GateAnswer::CannotTell);
+    let open = select_numbers(gate, GateAnswer::CannotTell);
     let widest = open.iter().min_by(|one, other| one.lo.unwrap_or(0.0).total_cmp(&other.lo.unwrap_or(0.0)));
     let Some(widest) = widest else {
         return format!("Cannot tell whether {b} is worse than {a}: no number was measured on both sides.");

@@ -15,17 +15,17 @@ use std::path::PathBuf;
 /// unknown. `native` is the work, if it is Plumb's own.
 pub(super) fn held_bytes(work: &HostWork, native: Option<&Workload>, ram_bytes: u64) -> Option<u64> {
     match (work, native) {
-        (HostWork::Native { .. }, Some(workload)) => of_workload(workload, ram_bytes),
+        (HostWork::Native { .. }, Some(workload)) => workload_holds(workload, ram_bytes),
         (HostWork::Native { .. }, None) | (HostWork::Conformance(_), _) => None,
         (HostWork::Dialect { tool, args, stdin }, _) => {
             let words: Vec<String> = args.iter().map(|word| dialect::with_memory(word, ram_bytes as f64)).collect();
             match tool.as_str() {
-                "iozone" => of_iozone(&words),
-                "bonnie++" => of_bonnie(&words, ram_bytes),
-                "dd" => of_dd(&words),
-                "fio" => of_fio(&words),
-                "elbencho" => of_elbencho(&words),
-                "postmark" => Some(of_postmark(&dialect::with_memory(stdin, ram_bytes as f64))),
+                "iozone" => iozone_holds(&words),
+                "bonnie++" => bonnie_holds(&words, ram_bytes),
+                "dd" => dd_holds(&words),
+                "fio" => fio_holds(&words),
+                "elbencho" => elbencho_holds(&words),
+                "postmark" => Some(postmark_holds(&dialect::with_memory(stdin, ram_bytes as f64))),
                 _ => None,
             }
         }
@@ -33,7 +33,7 @@ pub(super) fn held_bytes(work: &HostWork, native: Option<&Workload>, ram_bytes: 
 }
 
 /// All targets exist until the end.
-fn of_workload(workload: &Workload, ram_bytes: u64) -> Option<u64> {
+fn workload_holds(workload: &Workload, ram_bytes: u64) -> Option<u64> {
     let mut sum = 0_u64;
     for target in workload.target.values() {
         let bytes = match target {
@@ -47,7 +47,7 @@ fn of_workload(workload: &Workload, ram_bytes: u64) -> Option<u64> {
     Some(sum)
 }
 
-fn of_iozone(words: &[String]) -> Option<u64> {
+fn iozone_holds(words: &[String]) -> Option<u64> {
     let iozone::Action::Run(settings) = iozone::read(words, &mut NoMachine).ok()? else { return None };
     match &settings.mode {
         iozone::TestMode::Single(point) => point.file_kb.checked_mul(1024),
@@ -59,14 +59,14 @@ fn of_iozone(words: &[String]) -> Option<u64> {
     }
 }
 
-fn of_bonnie(words: &[String], ram_bytes: u64) -> Option<u64> {
+fn bonnie_holds(words: &[String], ram_bytes: u64) -> Option<u64> {
     let machine = bonnie::Machine { ram_mib: (ram_bytes >> 20) as i64, ..bonnie::Machine::default() };
     let settings = bonnie::BonnieSettings::read("bonnie++", words, &machine).ok()?;
     Some((settings.large.size_mib.max(0) as u64).saturating_mul(1 << 20))
 }
 
 /// Counts a file that it creates, but not a device.
-fn of_dd(words: &[String]) -> Option<u64> {
+fn dd_holds(words: &[String]) -> Option<u64> {
     let dd = dd::read(words, dd::Marks::Straight).ok()?;
     if dd.output.as_deref().is_none_or(|path| path.starts_with("/dev/")) {
         return None;
@@ -77,7 +77,7 @@ fn of_dd(words: &[String]) -> Option<u64> {
 }
 
 /// Counts files that jobs lay out, each once.
-fn of_fio(words: &[String]) -> Option<u64> {
+fn fio_holds(words: &[String]) -> Option<u64> {
     let read = fio::read(words, &fio::Machine::default(), &mut NoFiles).ok()?;
     let lowered = fio::lower::lower(&read, &mut NoPlaces, fio::lower::Entropy(0), validate).ok()?;
     let mut files: BTreeMap<PathBuf, u64> = BTreeMap::new();
@@ -96,7 +96,7 @@ fn of_fio(words: &[String]) -> Option<u64> {
 }
 
 /// Counts files of the given size, for each thread in each of its directories if the path is a directory.
-fn of_elbencho(words: &[String]) -> Option<u64> {
+fn elbencho_holds(words: &[String]) -> Option<u64> {
     let settings = elbencho::read(words, &mut |_| Ok(String::new())).ok()?;
     if settings.tree.is_some() || settings.paths.iter().any(|path| path.starts_with("/dev/")) {
         return None;
@@ -106,7 +106,7 @@ fn of_elbencho(words: &[String]) -> Option<u64> {
 }
 
 /// As many files are removed as are created: the pool keeps its initial size.
-fn of_postmark(stdin: &str) -> u64 {
+fn postmark_holds(stdin: &str) -> u64 {
     let mut language = postmark::Language::default();
     stdin.lines().for_each(|line| drop(language.obey_typed(line)));
     let settings = &language.settings;
@@ -118,7 +118,7 @@ fn of_postmark(stdin: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn of(tool: &str, args: &str, stdin: &str) -> Option<u64> {
+    fn tool_holds(tool: &str, args: &str, stdin: &str) -> Option<u64> {
         let args = args.split_whitespace().map(str::to_owned).collect();
         held_bytes(&HostWork::Dialect { tool: tool.to_owned(), args, stdin: stdin.to_owned() }, None, 1 << 30)
     }
@@ -126,16 +126,16 @@ mod tests {
     // Protects: data reported as too large is too large, because no tool's files are overestimated.
     #[test]
     fn the_files_of_each_tool_are_counted_once() {
-        assert_eq!(of("iozone", "-i 0 -i 1 -s 64m -r 4k", ""), Some(64 << 20));
+        assert_eq!(tool_holds("iozone", "-i 0 -i 1 -s 64m -r 4k", ""), Some(64 << 20));
         // In the form that a study writes: a number of KiB.
-        assert_eq!(of("iozone", "-i 0 -s ${ram*0.0009765625}k -r 4k", ""), Some(1 << 30));
-        assert_eq!(of("iozone", "-t 4 -i 0 -s 1m -r 4k", ""), Some(4 << 20));
-        assert_eq!(of("bonnie++", "-s 2048 -u root", ""), Some(2 << 30));
-        assert_eq!(of("dd", "if=/dev/zero of=out bs=1M count=100", ""), Some(100 << 20));
-        assert_eq!(of("dd", "if=in of=/dev/null bs=1M count=100", ""), None);
+        assert_eq!(tool_holds("iozone", "-i 0 -s ${ram*0.0009765625}k -r 4k", ""), Some(1 << 30));
+        assert_eq!(tool_holds("iozone", "-t 4 -i 0 -s 1m -r 4k", ""), Some(4 << 20));
+        assert_eq!(tool_holds("bonnie++", "-s 2048 -u root", ""), Some(2 << 30));
+        assert_eq!(tool_holds("dd", "if=/dev/zero of=out bs=1M count=100", ""), Some(100 << 20));
+        assert_eq!(tool_holds("dd", "if=in of=/dev/null bs=1M count=100", ""), None);
         let jobs = "--name=a --rw=read --size=8m --filename=x --name=b --rw=write --size=4m --filename=x --name=c --size=1m --rw=write";
-        assert_eq!(of("fio", jobs, ""), Some(9 << 20));
-        assert_eq!(of("postmark", "", "set number 100\nset size 1000 3000\n"), Some(200_000));
-        assert_eq!(of("elbencho", "-w -s 1m -b 64k file1 file2", ""), Some(2 << 20));
+        assert_eq!(tool_holds("fio", jobs, ""), Some(9 << 20));
+        assert_eq!(tool_holds("postmark", "", "set number 100\nset size 1000 3000\n"), Some(200_000));
+        assert_eq!(tool_holds("elbencho", "-w -s 1m -b 64k file1 file2", ""), Some(2 << 20));
     }
 }

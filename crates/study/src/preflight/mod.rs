@@ -24,7 +24,7 @@ pub(crate) const CHECK_SCHEMA: &str = "plumb.study-check/1";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Inspects only; builds and boots nothing.
-    Look,
+    Inspect,
     /// Builds each plot once and takes it down, unless that touches a machine's own devices; boots virtual machines.
     Build,
 }

@@ -36,7 +36,7 @@ fn each_host_and_each_provisioning_is_inspected_once() {
         assert_eq!(inspection.builds.len(), 1);
         vec![]
     });
-    let found = checked(&two_hosts(), &world, Depth::Look);
+    let found = checked(&two_hosts(), &world, Depth::Inspect);
     assert!(found.is_good() && found.warnings.is_empty() && found.unchecked.is_empty(), "{found:?}");
     let hosts: Vec<(&str, usize, usize)> =
         found.checked.iter().map(|host| (host.host.as_str(), host.provisionings, host.built)).collect();
@@ -46,7 +46,7 @@ fn each_host_and_each_provisioning_is_inspected_once() {
     let mut hosts = FakeHosts(world.clone());
     let plan = two_hosts();
     let of_a = |plot: u32| plan.plots[plot as usize].host == "a";
-    let found = preflight(&plan, of_a, &mut hosts, Depth::Look, StopFlag::detached(), &mut |_| ());
+    let found = preflight(&plan, of_a, &mut hosts, Depth::Inspect, StopFlag::detached(), &mut |_| ());
     assert_eq!(found.checked.len(), 1);
 }
 
@@ -77,7 +77,7 @@ fn all_problems_are_reported_once() {
     assert!(!world.borrow().calls.iter().any(|call| matches!(call, Call::Build(_))), "nothing is built that cannot be");
     world.borrow_mut().inspect =
         Box::new(|_| vec![Objection { text: "refused".to_owned(), kind: ObjectionKind::Refused }]);
-    assert!(checked(&two_hosts(), &world, Depth::Look).is_refused());
+    assert!(checked(&two_hosts(), &world, Depth::Inspect).is_refused());
 }
 
 #[test]
@@ -86,15 +86,15 @@ fn a_host_that_is_not_reached_is_a_problem_unless_a_command_brings_it_up() {
     world.borrow_mut().faults =
         Box::new(|call| (call == Call::Inspect).then(|| HostError::Lost("box: connection refused".to_owned())));
     let mut planned = two_hosts();
-    assert_eq!(checked(&planned, &world, Depth::Look).problems.len(), 1);
+    assert_eq!(checked(&planned, &world, Depth::Inspect).problems.len(), 1);
     for plot in &mut planned.plots {
         plot.on_enter = vec!["true start".to_owned()];
     }
-    let found = checked(&planned, &world, Depth::Look);
+    let found = checked(&planned, &world, Depth::Inspect);
     assert!(found.is_good() && found.unchecked.len() == 2, "{found:?}");
     // A malformed command line is reported whether the host is up or not.
     planned.plots[0].on_leave = vec!["if true".to_owned()];
-    let found = checked(&planned, &world, Depth::Look);
+    let found = checked(&planned, &world, Depth::Inspect);
     assert!(found.problems[0].text.starts_with("on-leave `if true`"), "{found:?}");
 }
 
@@ -126,7 +126,7 @@ fn a_missing_program_of_a_factor_is_found_before_the_first_run() {
             plot.on_enter = vec![enter.to_owned()];
             plot.on_leave = vec![leave.to_owned()];
         }
-        checked(&plan, &world, Depth::Look)
+        checked(&plan, &world, Depth::Inspect)
     };
     let found = with("no-such-vmrun start", "true");
     assert!(!found.is_good());

@@ -23,7 +23,7 @@ pub fn ladder(
     let label = format!("ladder of {}", workload.name);
     let ((), left_behind) = with_kept_files(bench, workload, request.run.base, &label, |bench| {
         full = match ladder.of {
-            FullLoad::Asked => Some(requested_rate(workload)),
+            FullLoad::Requested => Some(requested_rate(workload)),
             FullLoad::Peak => {
                 let once = Workload { repeat: None, ..workload.clone() };
                 let peak = repeated.run(bench, &once, "as fast as it goes", progress)?;
@@ -77,7 +77,7 @@ fn requested_rate(workload: &Workload) -> f64 {
 }
 
 fn done(outcome: &RunOutcome) -> Option<Done> {
-    outcome.measurement.phases.first().map(Done::of)
+    outcome.measurement.phases.first().map(Done::from_measurement)
 }
 
 fn step(load: &Workload, outcome: &RunOutcome, percent: f64, is_again: bool) -> LadderStep {

@@ -112,7 +112,7 @@ impl<'a> RepeatedSoFar<'a> {
 /// Keeps the repetition with its runs for later reports: in the store, or if that fails in a file. Curves without
 /// stored runs would be useless.
 pub fn keep(bench: &mut Bench, repeated: &Repeated) {
-    let (Some(store), Some(_)) = (&mut bench.results.store, &repeated.of().tag) else { return };
+    let (Some(store), Some(_)) = (&mut bench.results.store, &repeated.runs().tag) else { return };
     let id = uuid::Uuid::now_v7().to_string();
     if let Err(error) = store.save_repeated(&id, repeated) {
         let (path, error) = (store.path(), error.to_string());
@@ -133,7 +133,7 @@ struct Done {
 }
 
 impl Done {
-    fn of(measured: &PhaseMeasurement) -> Done {
+    fn from_measurement(measured: &PhaseMeasurement) -> Done {
         let mut done = Done { rate: None, bandwidth: None, service: Histogram::new(), response: Histogram::new() };
         let (mut count, mut bytes) = (0, 0);
         for (kind, op) in &measured.ops {

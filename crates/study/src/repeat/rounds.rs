@@ -86,7 +86,7 @@ impl<'a> RoundTable<'a> {
     fn add(&mut self, measurement: &Measurement, results: &[PhaseResult]) {
         self.count += 1;
         for (row, tiers) in self.phases.iter_mut().zip(&mut self.tiers) {
-            let measured = measurement.phases.iter().find(|phase| phase.name == row.name).map(Done::of);
+            let measured = measurement.phases.iter().find(|phase| phase.name == row.name).map(Done::from_measurement);
             for of in &mut row.figures {
                 let value = measured.as_ref().and_then(|done| match of.figure {
                     Figure::Iops => done.rate,

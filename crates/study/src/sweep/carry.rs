@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_leaves_work_behind_is_found_and_clean_sweeps_are_not() {
+    fn a_point_that_leaves_unfinished_work_is_found_and_clean_sweeps_are_not() {
         for (points, repeats) in [(4, 8), (5, 10)] {
             assert!(flagged(points, repeats, 0.0) <= 8, "{} of 200", flagged(points, repeats, 0.0));
             assert!(flagged(points, repeats, 0.2) >= 180, "{} of 200", flagged(points, repeats, 0.2));

@@ -247,7 +247,7 @@ pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
 
 /// Finds the highest achieved rate whose 99th percentile is within the limit, by the upper end of its interval. Uses
 /// response time if known, else service time. A single run has no interval, and cannot hold a limit.
-pub fn within(limit_ns: u64, levels: &[LevelRuns]) -> WithinLimit {
+pub fn find_highest_within(limit_ns: u64, levels: &[LevelRuns]) -> WithinLimit {
     let upper_end = |level: &LevelRuns| level.spread(|run| run.waited().p99)?.hi;
     let unjudged = levels.iter().filter(|level| !level.blocks.is_empty() && upper_end(level).is_none()).count() as u32;
     let held = levels.iter().filter_map(|level| {
@@ -440,15 +440,15 @@ mod tests {
     fn a_limit_is_held_by_the_upper_end_of_the_interval() {
         let levels = curve(&mm1(), 0.01);
         // p99 is four times the mean here: 8 ms at half load.
-        let best = within(8_000_000, &levels).best.unwrap();
+        let best = find_highest_within(8_000_000, &levels).best.unwrap();
         assert!((best.level - 0.45).abs() < 1e-9, "at 0.5 the mean is at the limit, and its interval beyond: {best:?}");
         assert!(best.p99_hi_ns <= 8e6);
-        assert_eq!(within(1000, &levels).best, None);
+        assert_eq!(find_highest_within(1000, &levels).best, None);
         let single: Vec<LevelRuns> = levels
             .iter()
             .map(|level| LevelRuns { blocks: level.blocks.clone().into_iter().take(1).collect(), ..level.clone() })
             .collect();
-        assert_eq!(within(u64::MAX, &single).best, None, "one run has no interval");
+        assert_eq!(find_highest_within(u64::MAX, &single).best, None, "one run has no interval");
     }
 
     fn sizes() -> Vec<(f64, f64, f64)> {

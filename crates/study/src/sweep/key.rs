@@ -14,7 +14,7 @@ pub struct Axis {
 
 /// The meaning of an argument.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
+pub enum SweepArgument {
     Levels(Axis),
     /// Rates as shares of the closed-loop maximum.
     RateAuto,
@@ -74,12 +74,12 @@ pub fn looks_like_axis(argument: &str) -> bool {
 ///
 /// # Errors
 /// [`AxisError`].
-pub fn parse(argument: &str, points: Option<u32>, ram_bytes: u64) -> Result<Asked, AxisError> {
+pub fn parse(argument: &str, points: Option<u32>, ram_bytes: u64) -> Result<SweepArgument, AxisError> {
     let (word, text) = argument.split_once('=').unwrap_or((argument, ""));
     let key = key(word)?;
     let text = text.trim();
     if key == SweepKey::Rate && text == "auto" {
-        return Ok(Asked::RateAuto);
+        return Ok(SweepArgument::RateAuto);
     }
     let form = |reason| AxisError::Form { key: key.name(), text: text.to_owned(), reason };
     let value = |text: &str| value(key, text.trim(), ram_bytes);
@@ -117,7 +117,7 @@ pub fn parse(argument: &str, points: Option<u32>, ram_bytes: u64) -> Result<Aske
     }
     levels.sort_unstable_by(f64::total_cmp);
     levels.dedup();
-    Ok(Asked::Levels(Axis { key, levels }))
+    Ok(SweepArgument::Levels(Axis { key, levels }))
 }
 
 /// Returns the rates of `rate=auto`: 10 % to 120 % of the closed-loop maximum, in even steps.
@@ -219,8 +219,8 @@ mod tests {
 
     fn levels(text: &str) -> Vec<f64> {
         match parse(text, None, 1 << 30).unwrap() {
-            Asked::Levels(axis) => axis.levels,
-            Asked::RateAuto => panic!("{text} is auto"),
+            SweepArgument::Levels(axis) => axis.levels,
+            SweepArgument::RateAuto => panic!("{text} is auto"),
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(levels("read=70%"), [70.0]);
         assert_eq!(levels("size=ram*0.5..ram*2"), [0.5, 1.0, 2.0].map(|factor| factor * (1u64 << 30) as f64));
         assert_eq!(levels("rate=1k/s..100k/s:3").iter().map(|rate| rate.round()).collect::<Vec<_>>(), [1e3, 1e4, 1e5]);
-        assert_eq!(parse("rate=auto", None, 0), Ok(Asked::RateAuto));
+        assert_eq!(parse("rate=auto", None, 0), Ok(SweepArgument::RateAuto));
         let auto = auto_rates(1000.0, None).levels;
         assert_eq!((auto.len(), auto[0], auto[11]), (12, 100.0, 1200.0));
     }
@@ -275,7 +275,7 @@ mod tests {
         fn levels_rise_and_keep_their_ends(from in 1u32..1000, more in 1u32..100_000, points in 2u32..30) {
             let to = (from + more).min(32_768);
             let text = format!("depth={from}..{to}:{points}");
-            if let Asked::Levels(Axis { levels, .. }) = parse(&text, None, 1 << 30).unwrap() {
+            if let SweepArgument::Levels(Axis { levels, .. }) = parse(&text, None, 1 << 30).unwrap() {
                 prop_assert_eq!((levels[0], levels[levels.len() - 1]), (f64::from(from), f64::from(to)));
                 prop_assert!(levels.windows(2).all(|pair| pair[0] < pair[1]));
                 prop_assert!(levels.len() <= points as usize);

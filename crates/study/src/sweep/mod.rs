@@ -473,7 +473,7 @@ impl Sweeper<'_> {
         let found = CurveFindings {
             knee: is_load.then(|| find::knee(axis.key, &levels)).flatten(),
             saturation: is_load.then(|| find::saturation(axis.key, &levels)).flatten(),
-            within: self.request.p99_limit.map(|limit| find::within(limit.0, &levels)),
+            within: self.request.p99_limit.map(|limit| find::find_highest_within(limit.0, &levels)),
             edge: if axis.key == SweepKey::Size { find::edge(&levels, &sizes) } else { None },
         };
         let points = levels.iter().zip(points).map(|(level, point)| shown(level, point)).collect();
@@ -488,7 +488,7 @@ impl Sweeper<'_> {
             counted.insert(0, "txn".to_owned());
         }
         let timed = phase.and_then(|phase| phase.stop.time);
-        let (run_checks, under_load) = self.objections.of(self.runs.len() as u32);
+        let (run_checks, under_load) = self.objections.into_checks(self.runs.len() as u32);
         let sweep = Sweep {
             schema: SWEEP_SCHEMA.to_owned(),
             verdict_note: String::new(),

@@ -42,7 +42,7 @@ impl Objections {
     }
 
     /// Returns the checks, the worst first, and the largest load; `runs` is the number of all runs.
-    pub(super) fn of(mut self, runs: u32) -> (Vec<RunCheck>, Option<Box<UnderLoad>>) {
+    pub(super) fn into_checks(mut self, runs: u32) -> (Vec<RunCheck>, Option<Box<UnderLoad>>) {
         self.checks.iter_mut().for_each(|check| check.of = runs);
         let order = |check: &RunCheck| (std::cmp::Reverse(check.finding.level), std::cmp::Reverse(check.runs));
         self.checks.sort_by_key(order);

@@ -1,6 +1,6 @@
 //! Plans the points of a sweep before any of them runs. Pure.
 
-use super::key::{Asked, Axis, POINTS_MAX, auto_points};
+use super::key::{Axis, POINTS_MAX, SweepArgument, auto_points};
 use plumb_result::SweepKey;
 use plumb_stats::orders_in_complete_block;
 use plumb_workload::PerSecond;
@@ -60,7 +60,7 @@ impl SweepSchedule {
     /// # Errors
     /// [`SweepPlanError`].
     pub fn new(
-        asked: Vec<Asked>,
+        asked: Vec<SweepArgument>,
         rate: Option<RateOption>,
         points: Option<u32>,
     ) -> Result<SweepSchedule, SweepPlanError> {
@@ -68,8 +68,8 @@ impl SweepSchedule {
         let mut auto = 0;
         for one in asked {
             match one {
-                Asked::RateAuto => auto += 1,
-                Asked::Levels(axis) => axes.push(axis),
+                SweepArgument::RateAuto => auto += 1,
+                SweepArgument::Levels(axis) => axes.push(axis),
             }
         }
         for (at, axis) in axes.iter().enumerate() {

@@ -54,7 +54,7 @@ pub struct Done {
 
 impl Done {
     /// Sums up the measurements of all ops.
-    pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>) -> Done {
+    pub fn from_ops(ops: &BTreeMap<OpKind, OpMeasurement>) -> Done {
         let mut done = Done::default();
         for measured in ops.values() {
             done.count += measured.count;
@@ -97,7 +97,7 @@ pub fn report(settings: &DbenchSettings, phase: &PhaseMeasurement) -> String {
             ms(measured.service.max())
         ));
     }
-    let all = Done::of(&phase.ops);
+    let all = Done::from_ops(&phase.ops);
     let flags = [(settings.sync_open, " (sync open)"), (settings.sync_directories, " (sync dirs)")];
     let flags: String = flags.into_iter().filter(|(is, _)| *is).map(|(_, flag)| flag).collect();
     let clients = settings.clients;

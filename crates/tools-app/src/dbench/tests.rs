@@ -163,7 +163,7 @@ fn the_report_has_dbenchs_format() {
     ops.insert(OpKind::Write, measured(622, 20_000_000));
     ops.insert(OpKind::Read, measured(311, 24_029_600));
     let phase = PhaseMeasurement { wall_ns: 2_000_000_000, ops: ops.clone(), ..PhaseMeasurement::default() };
-    let done = Done::of(&ops);
+    let done = Done::from_ops(&ops);
     let text = format!("{}{}", print::line(&settings, 1.0, &done, &Done::default()), print::report(&settings, &phase));
     let golden: String =
         GOLDEN.lines().filter(|line| !line.contains("cleanup")).map(|line| format!("{line}\n")).collect();

@@ -89,14 +89,14 @@ impl Parser {
         self.peek() == Some(&TokenKind::Mark(mark))
     }
 
-    fn takes(&mut self, mark: char) -> bool {
+    fn accept(&mut self, mark: char) -> bool {
         let there = self.is_mark(mark);
         self.at += usize::from(there);
         there
     }
 
     fn expect(&mut self, mark: char) -> Result<(), FilebenchUsageError> {
-        if self.takes(mark) { Ok(()) } else { self.unexpected(&format!("`{mark}`")) }
+        if self.accept(mark) { Ok(()) } else { self.unexpected(&format!("`{mark}`")) }
     }
 
     fn is_word(&self, word: &str) -> bool {
@@ -209,7 +209,7 @@ impl Parser {
             "eventgen" => {
                 if !self.takes_word("rate") {
                     nothing("eventgen", "it names no rate")
-                } else if self.takes('=') {
+                } else if self.accept('=') {
                     CommandKind::EventRate(self.value("events per second")?)
                 } else {
                     CommandKind::EventRate(Value { place, kind: ValueKind::Integer(0) })
@@ -273,7 +273,7 @@ impl Parser {
     }
 
     fn psrun(&mut self) -> Result<CommandKind, FilebenchUsageError> {
-        let negative = self.takes('-');
+        let negative = self.accept('-');
         let period = match self.peek() {
             Some(TokenKind::Integer(number)) => match i64::try_from(*number) {
                 Ok(period) => Some(period),
@@ -301,7 +301,7 @@ impl Parser {
                 _ if texts.is_empty() => return self.unexpected("a text in quotes"),
                 _ => return Ok(texts),
             }
-            self.takes(',');
+            self.accept(',');
         }
     }
 
@@ -383,7 +383,7 @@ impl Parser {
                 let all = self.attributes(Some(Of::Process))?;
                 self.expect('{')?;
                 let mut threads = Vec::new();
-                while !self.takes('}') {
+                while !self.accept('}') {
                     threads.push(self.thread()?);
                 }
                 Ok(CommandKind::Process { attributes: Attributes { place, all }, threads })
@@ -429,7 +429,7 @@ impl Parser {
     fn flowops(&mut self) -> Result<Vec<Flowop>, FilebenchUsageError> {
         self.expect('{')?;
         let mut flowops = Vec::new();
-        while !self.takes('}') {
+        while !self.accept('}') {
             let place = self.place();
             if !self.takes_word("flowop") {
                 return self.unexpected("`flowop` or `}`");
@@ -447,13 +447,13 @@ impl Parser {
             return self.unexpected("`in`");
         }
         let mut values = vec![self.value("a value")?];
-        while self.takes(',') {
+        while self.accept(',') {
             values.push(self.value("a value")?);
         }
         self.expect('{')?;
         let commands = self.nested(|parser| {
             let mut commands = Vec::new();
-            while !parser.takes('}') {
+            while !parser.accept('}') {
                 commands.push(parser.command()?);
             }
             Ok(commands)
@@ -468,14 +468,14 @@ impl Parser {
                 self.expect('=')?;
                 self.expect('{')?;
                 rows.push(self.row()?);
-                while self.takes(',') {
+                while self.accept(',') {
                     rows.push(self.row()?);
                 }
                 self.expect('}')?;
             } else {
                 all.push(self.attribute(Some(Of::Random))?);
             }
-            if !self.takes(',') {
+            if !self.accept(',') {
                 return Ok((Attributes { place, all }, rows));
             }
         }
@@ -504,7 +504,7 @@ impl Parser {
         }
         loop {
             all.push(self.attribute(of)?);
-            if !self.takes(',') {
+            if !self.accept(',') {
                 return Ok(all);
             }
         }
@@ -516,12 +516,12 @@ impl Parser {
             let place = self.place();
             if let Some(TokenKind::Variable(_)) = self.peek() {
                 let name = self.variable()?;
-                let value = if self.takes('=') { Some(self.value("a value")?) } else { None };
+                let value = if self.accept('=') { Some(self.value("a value")?) } else { None };
                 locals.push(Local { place, name, value });
             } else {
                 all.push(self.attribute(Some(of))?);
             }
-            if !self.takes(',') {
+            if !self.accept(',') {
                 return Ok((all, locals));
             }
         }
@@ -542,7 +542,7 @@ impl Parser {
             },
         };
         let value =
-            if self.takes('=') { self.value("a value")? } else { Value { place, kind: ValueKind::Boolean(true) } };
+            if self.accept('=') { self.value("a value")? } else { Value { place, kind: ValueKind::Boolean(true) } };
         Ok(Attribute { place, name, value })
     }
 }

@@ -198,7 +198,7 @@ impl Variables {
         let round = number("round")?.filter(|round| *round >= 1.0).map(|round| round as u64);
         let kind = attributes.get("type");
         let word = kind.map(|kind| self.resolved_at(&kind.value, &Locals::new(), depth + 1)).transpose()?;
-        let plain = |draw, times, plus| Variable { times, plus, round, ..Variable::of(draw) };
+        let plain = |draw, times, plus| Variable { times, plus, round, ..Variable::from_draw(draw) };
         if !rows.is_empty() {
             return self.table(rows, min, mean, depth).map(|variable| Variable { round, ..variable });
         }
@@ -234,7 +234,7 @@ impl Variables {
                 FilebenchUsageError::at(attributes.place, "`gamma` must be above 0").help("1500 is a shape of 1.5")
             );
         }
-        Ok(Variable { times: above / shape, plus: min, ..Variable::of(Draw::Gamma { shape }) })
+        Ok(Variable { times: above / shape, plus: min, ..Variable::from_draw(Draw::Gamma { shape }) })
     }
 
     fn table(&self, rows: &[Row], min: f64, mean: Option<f64>, depth: usize) -> Result<Variable, FilebenchUsageError> {
@@ -264,7 +264,7 @@ impl Variables {
             0.0 => 0.0,
             width => (mean.filter(|mean| *mean > 0.0).unwrap_or(own_mean) - min) / width,
         };
-        Ok(Variable { times: stretch, plus: min - stretch * smallest, ..Variable::of(Draw::Table(table)) })
+        Ok(Variable { times: stretch, plus: min - stretch * smallest, ..Variable::from_draw(Draw::Table(table)) })
     }
 
     /// Builds a custom variable: a distribution with its own parameters, and limits.
@@ -390,8 +390,8 @@ pub(super) struct Custom {
 
 const NONE: (&str, f64) = ("", 0.0);
 
-fn of(draw: Draw, times: f64, plus: f64) -> Option<Variable> {
-    Some(Variable { times, plus, ..Variable::of(draw) })
+fn scale_draw(draw: Draw, times: f64, plus: f64) -> Option<Variable> {
+    Some(Variable { times, plus, ..Variable::from_draw(draw) })
 }
 
 fn above_0(number: f64) -> Option<f64> {
@@ -402,27 +402,27 @@ pub(super) const CUSTOM: [Custom; 8] = [
     Custom {
         name: "cvar-erlang",
         parameters: [("shape", 1.0), ("rate", 1.0), NONE],
-        of: |[shape, rate, _]| of(Draw::Gamma { shape: above_0(shape)? }, 1.0 / above_0(rate)?, 0.0),
+        of: |[shape, rate, _]| scale_draw(Draw::Gamma { shape: above_0(shape)? }, 1.0 / above_0(rate)?, 0.0),
     },
     Custom {
         name: "cvar-exponential",
         parameters: [("mean", 1.0), NONE, NONE],
-        of: |[mean, ..]| of(Draw::Gamma { shape: 1.0 }, mean, 0.0),
+        of: |[mean, ..]| scale_draw(Draw::Gamma { shape: 1.0 }, mean, 0.0),
     },
     Custom {
         name: "cvar-gamma",
         parameters: [("mean", 4096.0), ("gamma", 1.5), NONE],
-        of: |[mean, shape, _]| of(Draw::Gamma { shape: above_0(shape)? }, mean / shape, 0.0),
+        of: |[mean, shape, _]| scale_draw(Draw::Gamma { shape: above_0(shape)? }, mean / shape, 0.0),
     },
     Custom {
         name: "cvar-lognormal",
         parameters: [("shape", 1.0), ("scale", 1.0), NONE],
-        of: |[shape, scale, _]| of(Draw::LogNormal { mean: scale, deviation: shape }, 1.0, 0.0),
+        of: |[shape, scale, _]| scale_draw(Draw::LogNormal { mean: scale, deviation: shape }, 1.0, 0.0),
     },
     Custom {
         name: "cvar-normal",
         parameters: [("mean", 0.0), ("sigma", 1.0), NONE],
-        of: |[mean, sigma, _]| of(Draw::Normal, sigma, mean),
+        of: |[mean, sigma, _]| scale_draw(Draw::Normal, sigma, mean),
     },
     Custom {
         name: "cvar-triangular",
@@ -430,17 +430,17 @@ pub(super) const CUSTOM: [Custom; 8] = [
         of: |[lower, upper, mode]| {
             let width = above_0(upper - lower)?;
             let mode = (mode - lower) / width;
-            if (0.0..=1.0).contains(&mode) { of(Draw::Triangular { mode }, width, lower) } else { None }
+            if (0.0..=1.0).contains(&mode) { scale_draw(Draw::Triangular { mode }, width, lower) } else { None }
         },
     },
     Custom {
         name: "cvar-uniform",
         parameters: [("lower", 0.0), ("upper", 1.0), NONE],
-        of: |[lower, upper, _]| of(Draw::Uniform, upper - lower, lower),
+        of: |[lower, upper, _]| scale_draw(Draw::Uniform, upper - lower, lower),
     },
     Custom {
         name: "cvar-weibull",
         parameters: [("shape", 1.0), ("scale", 1.0), NONE],
-        of: |[shape, scale, _]| of(Draw::Weibull { shape: above_0(shape)? }, scale, 0.0),
+        of: |[shape, scale, _]| scale_draw(Draw::Weibull { shape: above_0(shape)? }, scale, 0.0),
     },
 ];

@@ -123,7 +123,7 @@ pub fn lower(
         target.insert(
             name.clone(),
             Target::JobFiles(JobFiles {
-                names: Names::Said(vec![path.clone()]),
+                names: Names::Given(vec![path.clone()]),
                 lengths,
                 typed: Vec::new(),
                 make_below: None,

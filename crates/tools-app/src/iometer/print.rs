@@ -100,7 +100,7 @@ struct Done {
 }
 
 impl Done {
-    fn of(worker: &WorkerMeasurement, seconds: f64) -> Done {
+    fn from_worker(worker: &WorkerMeasurement, seconds: f64) -> Done {
         let of = |kind: OpKind| worker.ops.get(&kind).map(|ops| (ops.service.clone(), ops.bytes)).unwrap_or_default();
         let ((reads, bytes_read), (writes, bytes_written)) = (of(OpKind::Read), of(OpKind::Write));
         let is_known = worker.faults.len() as u64 == worker.fault_count;
@@ -236,7 +236,7 @@ pub fn results(config: &Config, test: &Test, measured: &PhaseMeasurement, now: &
     let record = config.setup.record;
     let all: Vec<Part<'_>> = parts(config, test).collect();
     let seconds = measured.wall_ns as f64 / 1e9;
-    let done: Vec<Done> = measured.workers.iter().map(|worker| Done::of(worker, seconds)).collect();
+    let done: Vec<Done> = measured.workers.iter().map(|worker| Done::from_worker(worker, seconds)).collect();
     // Each group has one worker, in the order of the parts.
     let of = |wanted: &dyn Fn(&Part<'_>) -> bool| {
         let pairs = || all.iter().zip(&done).filter(|(part, _)| wanted(part));

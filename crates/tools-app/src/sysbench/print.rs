@@ -176,7 +176,7 @@ pub struct Counted {
 
 impl Counted {
     /// Sums up ops. If each write is flushed, the flush belongs to the write's event.
-    pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>, flushes_each: bool) -> Counted {
+    pub fn from_ops(ops: &BTreeMap<OpKind, OpMeasurement>, flushes_each: bool) -> Counted {
         let mut counted = Counted::default();
         for (kind, measured) in ops {
             let is_event = match kind {
@@ -281,10 +281,10 @@ fn fairness(values: &[f64]) -> (f64, f64) {
 /// Formats the report after a run.
 pub fn report(settings: &SysbenchSettings, phase: &PhaseMeasurement) -> String {
     let seconds = phase.wall_ns as f64 / 1e9;
-    let all = Counted::of(&phase.ops, settings.flush.each);
+    let all = Counted::from_ops(&phase.ops, settings.flush.each);
     let a_second = |number: u64| number as f64 / seconds;
     let threads: Vec<Counted> =
-        phase.workers.iter().map(|worker| Counted::of(&worker.ops, settings.flush.each)).collect();
+        phase.workers.iter().map(|worker| Counted::from_ops(&worker.ops, settings.flush.each)).collect();
     let (events, events_spread) = fairness(&threads.iter().map(|one| one.events as f64).collect::<Vec<_>>());
     let time = |one: &Counted| one.latency.sum() as f64 / 1e9;
     let (times, times_spread) = fairness(&threads.iter().map(time).collect::<Vec<_>>());

@@ -251,7 +251,7 @@ fn the_report_has_sysbenchs_format() {
         ..Default::default()
     };
     let Command::Run(mode) = settings.command else { panic!() };
-    let counted = print::Counted::of(&ops, false);
+    let counted = print::Counted::from_ops(&ops, false);
     let text = format!(
         "{}Initializing worker threads...\n\nThreads started!\n\n{}{}{}",
         print::running(&settings, mode),

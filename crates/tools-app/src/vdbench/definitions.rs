@@ -9,7 +9,9 @@ use super::script::{DataLimit, Rate, Run, Script, curve};
 use super::settings::VdbenchSettings;
 use super::storage::{Opened, Storage, Transfers, Work};
 use super::usage_error::{Reason, VdbenchUsageError};
-use super::values::{at_least_one, count_of, divided, open_flags, percent, range, skew, threads, transfers, within};
+use super::values::{
+    at_least_one, check_limits, count_of, divided, open_flags, percent, range, skew, threads, transfers,
+};
 
 /// Default points of a curve, in percent of the largest rate.
 const CURVE: [u64; 6] = [10, 50, 70, 80, 90, 100];
@@ -202,9 +204,9 @@ impl Reader {
                 self.notes.extend(note.map(|note| format!("{line}: {note}")));
                 Ok(())
             }
-            (_, Section::Host) => self.of_host(parameter),
-            (_, Section::Storage) => self.of_storage(parameter),
-            (_, Section::Work) => self.of_work(parameter),
+            (_, Section::Host) => self.read_host(parameter),
+            (_, Section::Storage) => self.read_storage(parameter),
+            (_, Section::Work) => self.read_work(parameter),
             (_, Section::FileSystem) => match (self.is_default, self.file_systems.last_mut()) {
                 (false, Some(one)) => one.set(parameter),
                 _ => self.usual_files.0.set(parameter),
@@ -213,11 +215,11 @@ impl Reader {
                 (false, Some(work)) => work.set(parameter, &self.hosts),
                 _ => self.usual_files.1.set(parameter, &self.hosts),
             },
-            (_, Section::Run) => self.of_run(parameter),
+            (_, Section::Run) => self.read_run(parameter),
         }
     }
 
-    fn of_host(&mut self, parameter: &Parameter) -> Result<(), Reason> {
+    fn read_host(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         match (self.is_default, self.hosts.last_mut()) {
             (false, Some(host)) => host.set(parameter),
             _ => Host::new("default", parameter.line).set(parameter),
@@ -229,7 +231,7 @@ impl Reader {
         self.is_default = name.eq_ignore_ascii_case("default");
     }
 
-    fn of_storage(&mut self, parameter: &Parameter) -> Result<(), Reason> {
+    fn read_storage(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         let storage = match (self.is_default, self.storage.last_mut()) {
             (false, Some(storage)) => storage,
             _ => &mut self.usual.0,
@@ -249,7 +251,7 @@ impl Reader {
             key if is_key(key, &["align"]) => {
                 let bytes = size(value).filter(|bytes| bytes % 512 == 0);
                 let bytes =
-                    within(parameter, bytes.ok_or_else(|| parameter.value("a multiple of 512"))?, (0, 1 << 30))?;
+                    check_limits(parameter, bytes.ok_or_else(|| parameter.value("a multiple of 512"))?, (0, 1 << 30))?;
                 storage.align = (bytes > 0).then_some(bytes);
             }
             key if is_key(key, &["hitarea"]) => storage.hit_area = at_least_one(parameter, size(value))?,
@@ -270,7 +272,7 @@ impl Reader {
         Ok(())
     }
 
-    fn of_work(&mut self, parameter: &Parameter) -> Result<(), Reason> {
+    fn read_work(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         let work = match (self.is_default, self.works.last_mut()) {
             (false, Some(work)) => work,
             _ => &mut self.usual.1,
@@ -314,7 +316,7 @@ impl Reader {
             }
             key if is_key(key, &["iorate"]) => {
                 let rate = size(value).ok_or_else(|| parameter.value("I/Os per second"))?;
-                work.rate = Some(within(parameter, rate, (0, 1 << 32))?).filter(|rate| *rate > 0);
+                work.rate = Some(check_limits(parameter, rate, (0, 1 << 32))?).filter(|rate| *rate > 0);
             }
             key if is_key(key, &["threads"]) => work.threads = Some(threads(parameter)?),
             key if is_key(key, &["openflags"]) => work.opened = Some(open_flags(parameter)?),
@@ -331,7 +333,7 @@ impl Reader {
         Ok(())
     }
 
-    fn of_run(&mut self, parameter: &Parameter) -> Result<(), Reason> {
+    fn read_run(&mut self, parameter: &Parameter) -> Result<(), Reason> {
         let definition = match (self.is_default, self.runs.last_mut()) {
             (false, Some(run)) => run,
             _ => &mut self.usual_run,
@@ -387,7 +389,7 @@ impl Reader {
                 let (what, read) = loop_of(parameter)?;
                 let values = list(read)?;
                 for value in &values {
-                    within(parameter, *value, what.limits())?;
+                    check_limits(parameter, *value, what.limits())?;
                 }
                 definition.loops.retain(|(known, _)| *known != what);
                 definition.loops.push((what, values));

@@ -139,7 +139,7 @@ pub fn of_blocks(
     title: &str,
     (done, seconds): (&Done, f64),
 ) -> String {
-    let figures = Figures::of(done, seconds);
+    let figures = Figures::new(done, seconds);
     let used = |name: &String| run.works.iter().any(|work| work.storage.contains(name));
     let active = || script.storage.iter().zip(lengths).filter(|(one, _)| used(&one.name));
     let threads = run.threads.or_else(|| common(active().map(|(one, _)| one.threads)));

@@ -2,7 +2,7 @@
 
 use super::parse::{Parameter, is_key, size};
 use super::usage_error::Reason;
-use super::values::{at_least_one, within};
+use super::values::{at_least_one, check_limits};
 
 /// Limit of repetitions by `loop=`.
 const LOOPS_MAX: u64 = 1000;
@@ -72,7 +72,7 @@ impl General {
         if key == "loop" {
             let count = at_least_one(parameter, size(&parameter.values[0]))
                 .map_err(|_| parameter.value("a number of repetitions; repeating for a time is not supported:"))?;
-            self.repeats = within(parameter, count, (1, LOOPS_MAX))?;
+            self.repeats = check_limits(parameter, count, (1, LOOPS_MAX))?;
             return Ok(None);
         }
         if is_key(key, &["create_anchors"]) {

@@ -104,7 +104,7 @@ pub fn lower(
                 whole.ok_or_else(|| NoWorkload::NoSize { storage: name.clone(), path: storage.path.clone() })?;
             target.entry(name.clone()).or_insert_with(|| {
                 Target::JobFiles(JobFiles {
-                    names: Names::Said(vec![PathBuf::from(&storage.path)]),
+                    names: Names::Given(vec![PathBuf::from(&storage.path)]),
                     lengths: storage.bytes.map(Bytes).into_iter().collect(),
                     typed: Vec::new(),
                     make_below: None,

@@ -55,7 +55,7 @@ pub struct Done {
 
 impl Done {
     /// Sums up the measurements of reads and writes.
-    pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>) -> Done {
+    pub fn from_ops(ops: &BTreeMap<OpKind, OpMeasurement>) -> Done {
         let of = |kind: OpKind| ops.get(&kind).map(|ops| (ops.service.clone(), ops.bytes)).unwrap_or_default();
         let ((reads, read_bytes), (writes, written_bytes)) = (of(OpKind::Read), of(OpKind::Write));
         Done { reads, writes, bytes: read_bytes + written_bytes }
@@ -112,7 +112,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    pub(super) fn of(done: &Done, seconds: f64) -> Figures {
+    pub(super) fn new(done: &Done, seconds: f64) -> Figures {
         let (reads, writes) = (done.reads.count(), done.writes.count());
         let all = reads + writes;
         let sum = done.reads.sum() + done.writes.sum();
@@ -135,7 +135,7 @@ impl Figures {
 /// Formats the line of an interval, or of the mean of several, with this title.
 pub fn line(now: &str, title: &str, done: &Done, seconds: f64) -> String {
     let Figures { rate, mib_per_second, bytes, read_percent, mean, read_mean, write_mean, largest, deviation, depth } =
-        Figures::of(done, seconds);
+        Figures::new(done, seconds);
     format!(
         "{now}{title:>10} {rate:>10.2} {mib_per_second:>8.2} {bytes:>7} {read_percent:>6.2} {mean:>8.3} {read_mean:>8.3} \
          {write_mean:>8.3} {largest:>8.3} {deviation:>8.3} {depth:>5.1} \n"

@@ -65,7 +65,7 @@ pub struct FilesDone {
 
 impl FilesDone {
     /// Sums up ops. `copies` is the number of files that they copied or moved.
-    pub fn of(ops: &BTreeMap<OpKind, OpMeasurement>, copies: u64) -> FilesDone {
+    pub fn from_ops(ops: &BTreeMap<OpKind, OpMeasurement>, copies: u64) -> FilesDone {
         let counts = ops.iter().map(|(kind, ops)| (*kind, (ops.count, ops.service.sum(), ops.bytes))).collect();
         FilesDone { counts, copies }
     }

@@ -270,7 +270,7 @@ fn lines_have_vdbenchs_columns() {
     let mut service = Histogram::new();
     service.record_n(1_000_000, 100);
     let reads = OpMeasurement { count: 100, bytes: 409_600, service, ..OpMeasurement::default() };
-    let done = Done::of(&BTreeMap::from([(OpKind::Read, reads)]));
+    let done = Done::from_ops(&BTreeMap::from([(OpKind::Read, reads)]));
     let line = print::line("14:17:03.059", "1", &done, 1.0);
     let expected =
         "14:17:03.059         1     100.00     0.39    4096 100.00    1.000    1.000    0.000    1.000    0.0";
@@ -408,7 +408,7 @@ fn the_flat_file_has_named_columns() {
     let mut service = Histogram::new();
     service.record_n(1_000_000, 100);
     let reads = OpMeasurement { count: 100, bytes: 409_600, service, ..OpMeasurement::default() };
-    let done = Done::of(&BTreeMap::from([(OpKind::Read, reads.clone())]));
+    let done = Done::from_ops(&BTreeMap::from([(OpKind::Read, reads.clone())]));
     let moment = flat::Moment { time: "14:17:03.059".into(), date: "02/20/2026-14:17:03-UTC".into() };
     let column = |header: &str, line: &str, name: &str| {
         let names = header.lines().find(|line| line.starts_with(' ')).unwrap().to_owned();
@@ -423,7 +423,7 @@ fn the_flat_file_has_named_columns() {
     let names = ["Run", "Interval", "reqrate", "rate", "MB/sec", "bytes/io", "resp", "threads", "lunsize", "cpu_used"];
     assert_eq!(names.map(of), expected);
     let script = script_of_files();
-    let done = print_files::FilesDone::of(&BTreeMap::from([(OpKind::Read, reads)]), 0);
+    let done = print_files::FilesDone::from_ops(&BTreeMap::from([(OpKind::Read, reads)]), 0);
     let line = flat::of_files(&script.runs[0], Some(50.0), &moment, "1", (&done, 2.0));
     let of = |name: &str| column(&flat::header(true), &line, name);
     let names = ["reqrate", "rate", "resp", "Read_rate", "Xfersize", "Mkdir_rate", "Copy_rate", "tod"];

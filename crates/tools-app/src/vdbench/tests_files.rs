@@ -296,7 +296,7 @@ fn lines_of_files_have_vdbenchs_columns() {
         (OpKind::Open, ops(20, 500_000, 0)),
         (OpKind::Close, ops(20, 10_000, 0)),
     ]);
-    let done = FilesDone::of(&all, 0);
+    let done = FilesDone::from_ops(&all, 0);
     let run = &script.runs[1];
     let line = print_files::line(run, "14:17:03.059", "1", &done, 2.0);
     assert_eq!(
@@ -321,13 +321,13 @@ fn lines_of_files_have_vdbenchs_columns() {
     // A copy includes all calls on its file.
     let copies = "fsd=default,depth=1,width=1,files=4,sizes=4k\nfsd=a,anchor=/a\nfsd=b,anchor=/b\nfwd=c,fsd=a,operation=copy,target=b\nrd=r,fwd=c";
     let copies = &self::script(copies).runs[0];
-    let copied = FilesDone::of(&all, 10);
+    let copied = FilesDone::from_ops(&all, 10);
     assert_eq!(copied.rate(copies, 2.0), 5.0);
     assert!(print_files::header(copies, "Feb 20, 2018").contains(" ....copy...."));
     // 300 ms of reads, 300 of writes, 10.2 of opens and closes.
     let line = print_files::line(copies, "14:17:03.059", "1", &copied, 2.0);
     assert!(line.contains(" 1    5.0 61.020  75.0 ") && line.trim_end().ends_with("   5.0 61.020"), "{line}");
-    let later = FilesDone::of(&BTreeMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]), 0);
+    let later = FilesDone::from_ops(&BTreeMap::from([(OpKind::Read, ops(500, 1_000_000, 500 * 4096))]), 0);
     assert_eq!(later.since(&done).rate(run, 1.0), 200.0);
 }
 

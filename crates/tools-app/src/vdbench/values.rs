@@ -39,7 +39,7 @@ pub(super) fn at_least_one(parameter: &Parameter, number: Option<u64>) -> Result
 
 pub(super) fn threads(parameter: &Parameter) -> Result<u64, Reason> {
     let count = at_least_one(parameter, divided(parameter))?;
-    within(parameter, count, (1, THREADS_MAX))
+    check_limits(parameter, count, (1, THREADS_MAX))
 }
 
 /// Parses `(START,COUNT)` for numbered definitions.
@@ -54,7 +54,7 @@ pub(super) fn count_of(parameter: &Parameter) -> Result<(u64, u64), Reason> {
 }
 
 /// Checks that a number is within limits.
-pub(super) fn within(parameter: &Parameter, value: u64, (least, most): (u64, u64)) -> Result<u64, Reason> {
+pub(super) fn check_limits(parameter: &Parameter, value: u64, (least, most): (u64, u64)) -> Result<u64, Reason> {
     if (least..=most).contains(&value) {
         return Ok(value);
     }

@@ -290,13 +290,13 @@ fn small_files(
         let lengths = lengths(settings, files, numbers);
         if in_order {
             phases.push(series.create(Test::CreateInOrder, lengths));
-            phases.push(series.by_listing(Test::StatInOrder, FileWork::Look));
+            phases.push(series.by_listing(Test::StatInOrder, FileWork::Stat));
             phases.push(series.by_listing(Test::DeleteInOrder, FileWork::Remove));
         } else {
             phases.push(series.create(Test::CreateAtRandom, lengths));
             let mut order: Vec<u32> = (first..first + files).collect();
             shuffle(&mut order, numbers);
-            phases.push(series.by_order(Test::StatAtRandom, FileWork::Look, order.clone()));
+            phases.push(series.by_order(Test::StatAtRandom, FileWork::Stat, order.clone()));
             shuffle(&mut order, numbers);
             phases.push(series.by_order(Test::DeleteAtRandom, FileWork::Remove, order));
         }
@@ -364,7 +364,7 @@ impl Series<'_> {
             to: matches!(does, FileWork::Link | FileWork::Symlink).then_some(self.first),
             record: Bytes(self.settings.small.chunk_bytes as u64),
             lengths: Vec::new(),
-            flush: self.settings.flushes && does != FileWork::Look,
+            flush: self.settings.flushes && does != FileWork::Stat,
         }
     }
 

@@ -31,7 +31,7 @@ impl Version {
         }
     }
 
-    pub(super) fn of(word: &str) -> Option<Version> {
+    pub(super) fn parse(word: &str) -> Option<Version> {
         match word {
             "1.03" | "1.03e" => Some(Version::V103),
             "1.96" | "1.97" => Some(Version::V197),

@@ -50,7 +50,7 @@ impl Results {
         self.0.insert(test, took);
     }
 
-    fn of(&self, test: Test) -> Took {
+    fn get(&self, test: Test) -> Took {
         self.0.get(&test).copied().unwrap_or_default()
     }
 }
@@ -266,7 +266,7 @@ pub fn values(settings: &BonnieSettings, results: &Results) -> String {
     if !old {
         for &test in Test::ALL {
             text.push(',');
-            text.push_str(&latency(results.of(test)));
+            text.push_str(&latency(results.get(test)));
         }
     }
     text.push('\n');
@@ -295,7 +295,7 @@ fn files_values(settings: &BonnieSettings) -> String {
 
 fn rates(settings: &BonnieSettings, results: &Results, tests: &[Test], form: Form, text: &mut String) {
     for &test in tests {
-        let took = results.of(test);
+        let took = results.get(test);
         let (rate, cpu) = if took.elapsed_s == 0.0 {
             (String::new(), String::new())
         } else if took.elapsed_s < SHORTEST_S {
@@ -359,7 +359,7 @@ fn latencies(settings: &BonnieSettings, results: &Results, tests: &[Test], text:
     }
     text.push_str("\nLatency          ");
     for &test in tests {
-        text.push_str(&format!(" {:>9}", latency(results.of(test))));
+        text.push_str(&format!(" {:>9}", latency(results.get(test))));
     }
 }
 

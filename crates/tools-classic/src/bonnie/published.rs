@@ -251,7 +251,7 @@ mod tests {
     // Protects importers: a test that was too short has no rate, a test that did not run is missing,
     // and each test has its own latency.
     #[test]
-    fn a_line_says_which_tests_were_made() {
+    fn a_line_names_its_tests() {
         let lines = published_lines(NEW).unwrap();
         let [line] = lines.as_slice() else { panic!("{lines:?}") };
         assert_eq!(

@@ -461,7 +461,7 @@ fn own_words(words: &[String]) -> Result<OwnWords, Refusal> {
                 return Err(Refusal(format!("--compat: unknown value `{value}`; use `strict` or `true`\n")));
             }
             _ => {
-                own.version = Version::of(value).ok_or_else(|| {
+                own.version = Version::parse(value).ok_or_else(|| {
                     Refusal(format!("--as-version: unsupported version `{value}`; use 2.00, 1.97 or 1.03\n"))
                 })?;
             }

@@ -28,7 +28,7 @@ pub fn lower(dd: &Dd) -> Workload {
     let mut target = BTreeMap::new();
     for (name, path) in [(INPUT, &dd.input), (OUTPUT, &dd.output)] {
         if let Some(path) = path {
-            let names = Names::Said(vec![PathBuf::from(path)]);
+            let names = Names::Given(vec![PathBuf::from(path)]);
             target.insert(
                 name.to_owned(),
                 Target::JobFiles(JobFiles { names, lengths: Vec::new(), typed: Vec::new(), make_below: None }),
@@ -41,7 +41,7 @@ pub fn lower(dd: &Dd) -> Workload {
         (Some(_), _) => INPUT,
         (None, Some(_)) => OUTPUT,
         (None, None) => {
-            target.insert(STREAMS.to_owned(), Target::Null(NullTarget::of(Bytes(copy.read_block.0))));
+            target.insert(STREAMS.to_owned(), Target::Null(NullTarget::with_size(Bytes(copy.read_block.0))));
             STREAMS
         }
     };

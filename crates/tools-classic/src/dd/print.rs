@@ -94,7 +94,7 @@ impl Reporter {
             }
             CopyEvent::Failed { what, errno } => self.failed(what, errno),
             CopyEvent::Ended if self.reader_is_gone => String::new(),
-            CopyEvent::Asked | CopyEvent::PassesOver | CopyEvent::Ended | CopyEvent::Interrupted => {
+            CopyEvent::ProgressRequested | CopyEvent::PassesOver | CopyEvent::Ended | CopyEvent::Interrupted => {
                 self.summary(counts, elapsed_ns)
             }
         }

@@ -117,7 +117,7 @@ proptest! {
 
     /// A printed amount is off by at most half of its last digit.
     #[test]
-    fn amounts_are_near_what_they_tell(amount in 0u64..u64::MAX) {
+    fn amounts_are_rounded_correctly(amount in 0u64..u64::MAX) {
         for (base, factor) in [(Base::Si, 1000.0f64), (Base::Iec, 1024.0)] {
             let printed = human::bytes(amount, base);
             let (number, unit) = printed.split_once(' ').unwrap();

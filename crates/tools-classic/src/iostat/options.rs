@@ -144,7 +144,7 @@ pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn DeviceNames
                         "{word} needs an existing directory and can be given once: {word} DIRECTORY"
                     ));
                 };
-                let place = if word == "-f" { OtherPlace::Instead } else { OtherPlace::Beside };
+                let place = if word == "-f" { OtherPlace::Instead } else { OtherPlace::Additional };
                 given.other_place = Some(place(directory.into()));
             }
             "-j" => {

@@ -85,7 +85,7 @@ pub enum Which {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OtherPlace {
     Instead(PathBuf),
-    Beside(PathBuf),
+    Additional(PathBuf),
 }
 
 /// The settings of a command line.

@@ -235,7 +235,7 @@ fn throughput_tests_print_the_same_blocks_and_report() {
         }
         text.push_str("\n\n");
     }
-    text.push_str(&ThroughputReport::of(&settings, &all).text());
+    text.push_str(&ThroughputReport::new(&settings, &all).text());
     text.push_str("\niozone test complete.\n");
     assert_eq!(shape(&text), shape(after_date(golden)));
 }
@@ -311,7 +311,7 @@ fn label_ends(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn large_files_have_no_small_records_unless_somebody_says_so() {
+fn large_files_have_no_small_records_unless_requested() {
     let entries = |line: &str| {
         let settings = settings(line);
         let TestMode::Auto(sweep) = settings.mode else { panic!("{line}") };
@@ -523,7 +523,7 @@ fn a_throughput_test_without_a_rate_is_a_zero() {
     let settings = settings("iozone -t 2 -s 64k -R");
     let point = SizePoint { file_kb: 64, record_bytes: 4096 };
     let measured = [MeasuredPass { pass: Pass::Write, point, children: 2, rounds: Vec::new() }];
-    let text = ThroughputReport::of(&settings, &measured).text();
+    let text = ThroughputReport::new(&settings, &measured).text();
     assert!(text.ends_with("\"  Initial write \"       0.00 \n\n"), "{text}");
 }
 

@@ -51,7 +51,7 @@ impl Counts {
     }
 
     /// Returns PostMark's own numbers: the requested work, regardless of its results, with bytes added in single precision.
-    pub fn asked(plan: &Plan) -> Counts {
+    pub fn requested(plan: &Plan) -> Counts {
         let sum = |of: fn(&plumb_workload::program::postmark::Totals) -> u64| plan.totals.iter().map(of).sum::<u64>();
         let single = |of: fn(&plumb_workload::program::postmark::Totals) -> f32| {
             f64::from(plan.totals.iter().map(of).fold(0.0f32, |sum, bytes| sum + bytes))

@@ -12,7 +12,7 @@ struct Session {
 }
 
 impl Session {
-    fn of(lines: &str, seconds: [f64; 4]) -> Session {
+    fn play(lines: &str, seconds: [f64; 4]) -> Session {
         let mut session = Session {
             language: Language::default(),
             seconds,
@@ -61,7 +61,7 @@ impl Session {
         if !plan.runs_out_of_files() {
             let [total_s, create_s, transactions_s, delete_s] = self.seconds;
             let spent = Spent { total_s, create_s, transactions_s, delete_s };
-            self.out += &report(self.language.settings.report, &Counts::asked(&plan), &spent, Compat::Strict);
+            self.out += &report(self.language.settings.report, &Counts::requested(&plan), &spent, Compat::Strict);
         }
     }
 }
@@ -93,7 +93,7 @@ Data:
 \t1.36 megabytes read (1.36 megabytes per second)
 \t4.45 megabytes written (4.45 megabytes per second)
 pm>";
-    assert_eq!(Session::of("run\nquit\n", ONE).out, expected);
+    assert_eq!(Session::play("run\nquit\n", ONE).out, expected);
     let terse = "\
 PostMark v1.51 : 8/14/01
 pm>pm>Creating files...Done
@@ -101,14 +101,14 @@ Performing transactions..........Done
 Deleting files...Done
 1 1 500.00 764.00 500.00 264.00 243.00 257.00 764.00 528.00 236.00 1430770.00 4662068.00
 pm>";
-    assert_eq!(Session::of("set report terse\nrun\nquit\n", ONE).out, terse);
+    assert_eq!(Session::play("set report terse\nrun\nquit\n", ONE).out, terse);
 }
 
 /// Rates use PostMark's divisors.
 #[test]
 fn a_published_run_of_two_seconds() {
     let lines = "set size 1000 100000\nset number 2000\nset transactions 50000\nrun\nquit\n";
-    let out = Session::of(lines, [2.0, 1.0, 2.0, 1.0]).out;
+    let out = Session::play(lines, [2.0, 1.0, 2.0, 1.0]).out;
     let expected = "\
 Time:
 \t2 seconds total
@@ -185,14 +185,14 @@ Using Unix buffered file I/O
 Random number generator seed is 42
 Report format is verbose.
 pm>";
-    assert_eq!(Session::of(lines, ONE).out, expected);
+    assert_eq!(Session::play(lines, ONE).out, expected);
 }
 
 #[test]
 fn errors_have_the_tools_words() {
     let lines = "set size\nset size 0\nset number -4\nset bias read 11\nset bias create x\nset buffering maybe\n\
                  set report x\nset location\nload nofile\nfoo\nset foo\n?\nexit\n";
-    let session = Session::of(lines, ONE);
+    let session = Session::play(lines, ONE);
     let complaints = "\
 Error: no file size low or high bounds specified
 Error: no file size low or high bounds specified
@@ -240,14 +240,14 @@ For this workload, either increase the number of files or
 decrease the number of transactions.
 Deleting files...Done
 pm>";
-    assert_eq!(Session::of(lines, ONE).out, expected);
+    assert_eq!(Session::play(lines, ONE).out, expected);
 }
 
 #[test]
 fn unbuffered_runs_with_one_kind_of_transaction() {
     let lines = "set size 500 2000\nset transactions 1000\nset buffering false\nset read 4096\nset write 4096\nset seed 7\n\
                  set bias read 8\nset bias create -1\nshow\nrun\nquit\n";
-    let out = Session::of(lines, ONE).out;
+    let out = Session::play(lines, ONE).out;
     for expected in [
         "Files range between 500 bytes and 1.95 kilobytes in size\nWorking directory: /dev/shm/r_pm\n\
          Block sizes are: read=4.00 kilobytes, write=4.00 kilobytes\nBiases are: read/append=8, create/delete=-1\n\
@@ -261,12 +261,12 @@ fn unbuffered_runs_with_one_kind_of_transaction() {
 
 /// The line that the Phoronix Test Suite parses (pts/postmark).
 #[test]
-fn the_rate_of_transactions_stands_where_the_phoronix_test_suite_looks() {
+fn the_rate_of_transactions_stands_where_the_phoronix_test_suite_reads_it() {
     let line = regex::Regex::new(r"(?m)^\t([\d.]+) seconds of transactions \((\d+) per second\)$").unwrap();
     let spent = Spent { total_s: 0.5, create_s: 0.2, transactions_s: 0.104, delete_s: 0.1 };
     let plan = lower(&PostmarkSettings::default(), Compat::Meant).unwrap();
     for (compat, seconds) in [(Compat::Meant, "0.104"), (Compat::Strict, "0.104")] {
-        let text = report(ReportForm::Verbose, &Counts::asked(&plan), &spent, compat);
+        let text = report(ReportForm::Verbose, &Counts::requested(&plan), &spent, compat);
         let found = line.captures(&text).unwrap_or_else(|| panic!("{text}"));
         assert_eq!([&found[1], &found[2]], [seconds, "4807"]);
         // It compares words: the number follows `transactions`.

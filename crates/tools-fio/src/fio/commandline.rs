@@ -227,7 +227,7 @@ impl Named {
         }
     }
 
-    fn takes(self) -> Takes {
+    fn value_rule(self) -> Takes {
         match self {
             Named::Program(option) => option.takes,
             Named::Job(option) if option.kind() == Kind::Flag => Takes::Perhaps,
@@ -334,7 +334,7 @@ impl<'a> WordReader<'a> {
                 return;
             }
         };
-        match (named.takes(), value) {
+        match (named.value_rule(), value) {
             (Takes::Nothing, Some(_)) => {
                 self.errors.push(FioError::UnwantedValue { place, option: named.name().to_owned() });
             }

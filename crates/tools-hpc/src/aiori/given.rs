@@ -33,13 +33,13 @@ pub struct GivenOptions {
 
 /// Request of a command line of mdtest or md-workbench.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked<S> {
+pub enum Invocation<S> {
     Help,
     /// A run, with the options that have no effect.
     Run(Box<S>, Vec<(String, &'static str)>),
 }
 
-impl<S> Asked<S> {
+impl<S> Invocation<S> {
     /// Parses arguments by a tool's table. `settings` converts them.
     ///
     /// # Errors
@@ -48,13 +48,13 @@ impl<S> Asked<S> {
         words: &[String],
         table: Table,
         settings: impl FnOnce(&GivenOptions) -> Result<S, OptionError>,
-    ) -> Result<Asked<S>, OptionError> {
+    ) -> Result<Invocation<S>, OptionError> {
         let given = GivenOptions::read(words, table)?;
         if given.help {
-            return Ok(Asked::Help);
+            return Ok(Invocation::Help);
         }
         let settings = settings(&given)?;
-        Ok(Asked::Run(Box::new(settings), given.ignored))
+        Ok(Invocation::Run(Box::new(settings), given.ignored))
     }
 }
 

@@ -13,7 +13,7 @@ pub use error::OptionError;
 pub(crate) use error::back_end_problem;
 pub use file_system::FileSystem;
 pub(crate) use given::value_error;
-pub use given::{Asked, GivenOptions, OptionValue};
+pub use given::{GivenOptions, Invocation, OptionValue};
 pub use launched::Launched;
 pub(crate) use launched::{more_ranks, node_map};
 pub use ops::{OP_CSV_HEAD, op_csv_row};

@@ -23,7 +23,7 @@ pub struct Spread {
 
 impl Spread {
     /// Computes the statistics of results, none of them negative.
-    pub fn of(values: &[f64], divisor: Divisor) -> Spread {
+    pub fn from_values(values: &[f64], divisor: Divisor) -> Spread {
         let count = values.len().max(1) as f64;
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -51,12 +51,12 @@ mod tests {
     // Protects the tables of both tools: each has its own divisor, and an empty list does not divide by 0.
     #[test]
     fn deviations_equal_those_of_the_tools() {
-        assert_eq!(Spread::of(&[1.0, 3.0], Divisor::Count).deviation, 1.0);
-        assert_eq!(Spread::of(&[1.0, 3.0], Divisor::CountLessOne).deviation, 2f64.sqrt());
+        assert_eq!(Spread::from_values(&[1.0, 3.0], Divisor::Count).deviation, 1.0);
+        assert_eq!(Spread::from_values(&[1.0, 3.0], Divisor::CountLessOne).deviation, 2f64.sqrt());
         for divisor in [Divisor::Count, Divisor::CountLessOne] {
             let none = Spread { max: 0.0, min: 0.0, mean: 0.0, deviation: 0.0 };
-            assert_eq!(Spread::of(&[], divisor), none);
-            assert_eq!(Spread::of(&[5.0], divisor), Spread { max: 5.0, min: 5.0, mean: 5.0, ..none });
+            assert_eq!(Spread::from_values(&[], divisor), none);
+            assert_eq!(Spread::from_values(&[5.0], divisor), Spread { max: 5.0, min: 5.0, mean: 5.0, ..none });
         }
     }
 }

@@ -10,7 +10,7 @@ use plumb_workload::suggest::nearest;
 
 /// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
+pub enum Invocation {
     Help,
     /// Print all keys of a configuration.
     List,
@@ -67,7 +67,7 @@ pub fn read(
     launched: Option<&Launched>,
     now: &str,
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
-) -> Result<Asked, Io500Error> {
+) -> Result<Invocation, Io500Error> {
     let mut path: Option<&str> = None;
     let mut stamp = now.to_owned();
     let mut ranks = 1;
@@ -80,8 +80,8 @@ pub fn read(
             value.ok_or_else(|| Io500Error::Words(format!("{name} needs a value: {name}=VALUE")))
         };
         match name {
-            "-h" | "--help" => return Ok(Asked::Help),
-            "-l" | "--list" => return Ok(Asked::List),
+            "-h" | "--help" => return Ok(Invocation::Help),
+            "-l" | "--list" => return Ok(Invocation::List),
             "--config-hash" => hashes = true,
             "--dry-run" => is_dry = true,
             "--timestamp" => stamp = stamp_of(value()?)?,
@@ -121,11 +121,11 @@ pub fn read(
     let text = file(path)?;
     let config = Config::parse(path, &text)?;
     if hashes {
-        return Ok(Asked::ConfigHash(config.hash()));
+        return Ok(Invocation::ConfigHash(config.hash()));
     }
     let ignored = config.ignored(is_extended);
     let plan = Plan::new(config, &Circumstances { stamp: &stamp, ranks, launched, is_dry, is_extended })?;
-    Ok(Asked::Run(Box::new(Given { plan, text, ignored })))
+    Ok(Invocation::Run(Box::new(Given { plan, text, ignored })))
 }
 
 /// Checks that the text can be the name of a directory, and does not leave its parent.

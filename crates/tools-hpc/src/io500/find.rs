@@ -18,7 +18,7 @@ const PART: &str = "01";
 
 impl Find {
     /// Returns `true` if a file of this name may be found.
-    pub fn takes(name: &[u8]) -> bool {
+    pub fn matches(name: &[u8]) -> bool {
         name.windows(PART.len()).any(|part| part == PART.as_bytes())
     }
 

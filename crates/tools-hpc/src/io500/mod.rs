@@ -19,7 +19,7 @@ pub mod print;
 pub mod score;
 pub mod table;
 
-pub use command_line::{Asked, Given, help, read};
+pub use command_line::{Given, Invocation, help, read};
 pub use error::{ConfigError, Io500Error, Problem};
 pub use find::{Find, FindResult, FoundByThread};
 pub use hash::Hash;

@@ -129,7 +129,9 @@ impl Plan {
                 let words = self.ior(phase, circumstances);
                 let read = ior::read(&words[1..], circumstances.launched, &mut |path| Err(unnamed(path)));
                 let work = match read.map_err(|error| invalid(error.to_string()))? {
-                    ior::Asked::Run(mut tests, _) if !tests.is_empty() => Work::Ior(Box::new(tests.swap_remove(0))),
+                    ior::Invocation::Run(mut tests, _) if !tests.is_empty() => {
+                        Work::Ior(Box::new(tests.swap_remove(0)))
+                    }
                     _ => return Err(invalid("holds no test".to_owned())),
                 };
                 (words, work)
@@ -138,8 +140,8 @@ impl Plan {
                 let words = self.workbench(phase, circumstances);
                 let read = md_workbench::read(&words[1..], circumstances.launched);
                 let work = match read.map_err(|error| invalid(error.to_string()))? {
-                    md_workbench::Asked::Run(settings, _) => Work::Workbench(settings),
-                    md_workbench::Asked::Help => return Err(invalid("holds no run".to_owned())),
+                    md_workbench::Invocation::Run(settings, _) => Work::Workbench(settings),
+                    md_workbench::Invocation::Help => return Err(invalid("holds no run".to_owned())),
                 };
                 (words, work)
             }
@@ -147,8 +149,8 @@ impl Plan {
                 let words = self.mdtest(phase, circumstances);
                 let read = mdtest::read(&words[1..], circumstances.launched);
                 let work = match read.map_err(|error| invalid(error.to_string()))? {
-                    mdtest::Asked::Run(settings, _) => Work::Mdtest(settings),
-                    mdtest::Asked::Help => return Err(invalid("holds no run".to_owned())),
+                    mdtest::Invocation::Run(settings, _) => Work::Mdtest(settings),
+                    mdtest::Invocation::Help => return Err(invalid("holds no run".to_owned())),
                 };
                 (words, work)
             }

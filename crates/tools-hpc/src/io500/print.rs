@@ -106,7 +106,7 @@ fn section(counts: Counts) -> &'static str {
 
 /// Formats the scores in `result.txt`.
 pub fn result_scores(outcomes: &[(Phase, Outcome)], version: &str, counts: Counts, is_valid: bool) -> String {
-    let scores = Scores::of(outcomes, counts);
+    let scores = Scores::from_outcomes(outcomes, counts);
     let mut text = format!("\n[{}]\n", section(counts));
     text.push_str(&pair("MD", &format!("{:.6}", scores.metadata)));
     text.push_str(&pair("BW", &format!("{:.6}", scores.bandwidth)));

@@ -31,7 +31,7 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
 
 impl Scores {
     /// Computes the scores of these phases.
-    pub fn of(outcomes: &[(Phase, Outcome)], counts: Counts) -> Scores {
+    pub fn from_outcomes(outcomes: &[(Phase, Outcome)], counts: Counts) -> Scores {
         let mean = |group: Group| {
             let of_group = outcomes.iter().filter(|(phase, _)| phase.group() == Some(group));
             let counted = of_group.filter(|(phase, _)| counts == Counts::All || !phase.is_extended());

@@ -13,20 +13,20 @@ use proptest::prelude::Strategy;
 const DEBUG_RUN: &str = "[global]\ndatadir = /mnt/t/io500data\ntimestamp-datadir = FALSE\ntimestamp-resultdir = FALSE\n\n[debug]\n\
                          stonewall-time = 1\n\n\n[mdtest-easy]\nn = 20000\n[mdtest-hard]\nn = 20000\n";
 
-fn asked(line: &str, text: &str, launched: Option<&Launched>) -> Result<Asked, Io500Error> {
+fn read_line(line: &str, text: &str, launched: Option<&Launched>) -> Result<Invocation, Io500Error> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     read(&words, launched, "2026.11.20-18.55.39", &mut |_| Ok(text.to_owned()))
 }
 
 fn plan(line: &str, text: &str) -> Plan {
-    match asked(line, text, None).unwrap() {
-        Asked::Run(given) => given.plan,
+    match read_line(line, text, None).unwrap() {
+        Invocation::Run(given) => given.plan,
         other => panic!("{line}: {other:?}"),
     }
 }
 
 fn error_of(text: &str) -> String {
-    asked("dbg.ini", text, None).unwrap_err().to_string()
+    read_line("dbg.ini", text, None).unwrap_err().to_string()
 }
 
 fn task(plan: &Plan, phase: Phase) -> &Task {
@@ -171,7 +171,7 @@ fn golden() -> Vec<(Phase, Outcome)> {
 fn score_and_hash_equal_the_golden() {
     let golden = golden();
     let counts = Counts::Standard;
-    let scores = Scores::of(&golden, counts);
+    let scores = Scores::from_outcomes(&golden, counts);
     assert_eq!(
         format!("{:.6} {:.6} {:.6}", scores.bandwidth, scores.metadata, scores.total),
         "0.520797 63.539052 5.752472"
@@ -185,16 +185,16 @@ fn score_and_hash_equal_the_golden() {
     // Phases of the extended mode change only the extended score.
     let found = Outcome { score: 4e9, ..Outcome::default() };
     let more = [golden.clone(), vec![(Phase::FindEasy, found)]].concat();
-    assert_eq!(Scores::of(&more, counts), scores);
+    assert_eq!(Scores::from_outcomes(&more, counts), scores);
     assert_eq!(scores.hash(version, &more, counts, false), Hash(0xBAEC_7B2A));
-    let extended = Scores::of(&more, Counts::All);
+    let extended = Scores::from_outcomes(&more, Counts::All);
     assert!(extended.metadata > scores.metadata && extended.bandwidth == scores.bandwidth);
     assert!(print::result_scores(&more, version, Counts::All, true).starts_with("\n[SCOREX]\nMD "));
     assert!(print::score_line(&extended, Counts::All, true).starts_with("[SCOREX] Bandwidth 0.520797 GiB/s : IOPS "));
     // A phase without a result does not make the score 0.
     let half: Vec<_> = golden.into_iter().filter(|(phase, _)| *phase != Phase::Find).collect();
-    assert!(Scores::of(&half, counts).metadata > 0.0);
-    assert_eq!(Scores::of(&[], counts), Scores::default());
+    assert!(Scores::from_outcomes(&half, counts).metadata > 0.0);
+    assert_eq!(Scores::from_outcomes(&[], counts), Scores::default());
 }
 
 // Protects the lines that people and scripts read.
@@ -218,7 +218,7 @@ fn lines_equal_the_golden() {
 [      ]  ior-rnd4K-easy-read        1.530646 GiB/s : time 1.160 seconds
 ";
     assert_eq!(lines, wanted);
-    let scores = print::score_line(&Scores::of(&golden(), Counts::Standard), Counts::Standard, false);
+    let scores = print::score_line(&Scores::from_outcomes(&golden(), Counts::Standard), Counts::Standard, false);
     assert_eq!(scores, "[SCORE ] Bandwidth 0.520797 GiB/s : IOPS 63.539052 kiops : TOTAL 5.752472 [INVALID]\n");
     let outcome = Outcome {
         score: 0.094283,
@@ -337,7 +337,8 @@ fn keys_change_their_own_setting() {
     let stamped = plan("a.ini --timestamp T", "");
     assert_eq!((stamped.data.as_str(), stamped.results.as_str()), ("./datafiles/T", "./results/T"));
     assert_eq!(stamped.invalid(), [""; 0]);
-    let Asked::Run(given) = asked("a.ini", "[global]\nverbosity = 3\n[find-easy]\nrun = FALSE", None).unwrap() else {
+    let Invocation::Run(given) = read_line("a.ini", "[global]\nverbosity = 3\n[find-easy]\nrun = FALSE", None).unwrap()
+    else {
         panic!("a run")
     };
     let ignored: Vec<&str> = given.ignored.iter().map(|(key, _)| key.as_str()).collect();
@@ -348,10 +349,10 @@ fn keys_change_their_own_setting() {
 #[test]
 fn processes_of_a_launcher_are_the_ranks() {
     let launched = Launched { ranks: 4, nodes: 2, beside_rank_0: vec![0, 2] };
-    let Asked::Run(given) = asked("a.ini", DEBUG_RUN, Some(&launched)).unwrap() else { panic!("a run") };
+    let Invocation::Run(given) = read_line("a.ini", DEBUG_RUN, Some(&launched)).unwrap() else { panic!("a run") };
     assert_eq!(given.plan.ranks, 4);
     assert!(matches!(&task(&given.plan, Phase::IorHardWrite).work, Work::Ior(test) if test.tasks == 4));
-    let error = asked("a.ini --plumb-ranks 2", DEBUG_RUN, Some(&launched)).unwrap_err().to_string();
+    let error = read_line("a.ini --plumb-ranks 2", DEBUG_RUN, Some(&launched)).unwrap_err().to_string();
     assert!(error.contains("leave it out under mpirun"), "{error}");
 }
 
@@ -416,7 +417,7 @@ fn errors_have_a_line_and_a_hint() {
         ("a.ini --mode=exetnded", "standard and extended"),
         ("a.ini --cleanup", "remove the datadir"),
     ] {
-        let error = asked(line, "", None).unwrap_err().to_string();
+        let error = read_line(line, "", None).unwrap_err().to_string();
         assert!(error.contains(part), "{line}: {error}");
     }
 }
@@ -446,10 +447,10 @@ fn the_table_is_consistent() {
 #[test]
 fn find_counts_files() {
     assert!(
-        Find::takes(b"file.mdtest.0.101")
-            && Find::takes(b"01")
-            && !Find::takes(b"file.mdtest.0.11")
-            && !Find::takes(b"")
+        Find::matches(b"file.mdtest.0.101")
+            && Find::matches(b"01")
+            && !Find::matches(b"file.mdtest.0.11")
+            && !Find::matches(b"")
     );
     // Counts of the golden's ranks.
     let thread = |found, files, names| FoundByThread { errors: 0, found, files, names };
@@ -478,7 +479,7 @@ proptest::proptest! {
             0..12,
         ),
     ) {
-        if let Ok(Asked::Run(given)) = asked("a.ini --plumb-ranks 3 --mode=extended", &lines.join("\n"), None) {
+        if let Ok(Invocation::Run(given)) = read_line("a.ini --plumb-ranks 3 --mode=extended", &lines.join("\n"), None) {
             for task in &given.plan.tasks {
                 match &task.work {
                     Work::Ior(test) => drop(crate::ior::lower(test, &crate::ior::Facts::default())),

@@ -113,9 +113,9 @@ fn summaries(done: &Done, ranks_per_node: u32) -> Vec<Ordered> {
 }
 
 fn summary(done: &Done, kind: AccessKind, ranks_per_node: u32) -> Option<Ordered> {
-    let accesses = done.of(kind);
+    let accesses = done.accesses_of_kind(kind);
     let first = accesses.first()?;
-    let (test, sum) = (&done.test, Summary::of(&done.test, &accesses));
+    let (test, sum) = (&done.test, Summary::new(&done.test, &accesses));
     let (constant, random) = reorder_flags(test);
     Some(object([
         ("operation", json!(access_name(first))),

@@ -84,7 +84,7 @@ pub fn lower(test: &Test, facts: &Facts) -> Lowered {
         };
         phases.iter_mut().for_each(|phase| phase.memory_pressure = Some(pressure));
     }
-    let names = Names::Said(names.iter().map(PathBuf::from).collect());
+    let names = Names::Given(names.iter().map(PathBuf::from).collect());
     let target = match test.calls() {
         Api::Posix | Api::Aio(_) | Api::Mmap | Api::MpiIo(_) => {
             Target::Scratch(ScratchTarget { path: PathBuf::new(), names, typed: Vec::new() })

@@ -28,7 +28,7 @@ use plumb_tools::FileError;
 
 /// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
+pub enum Invocation {
     Help,
     /// Run these tests; the second list holds options without effect.
     Run(Vec<Test>, Vec<(String, &'static str)>),
@@ -64,10 +64,10 @@ pub fn read(
     words: &[String],
     launched: Option<&Launched>,
     file: &mut dyn FnMut(&str) -> Result<String, FileError>,
-) -> Result<Asked, IorError> {
+) -> Result<Invocation, IorError> {
     let given = GivenOptions::read(words, options::TABLE).map_err(IorError::Words)?;
     if given.help {
-        return Ok(Asked::Help);
+        return Ok(Invocation::Help);
     }
     let tests = match given.named("f") {
         Some(path) => {
@@ -98,7 +98,7 @@ pub fn read(
     let tests =
         (0..).zip(&tests).map(|(number, given)| settings::test(given, number, launched).map_err(IorError::Test));
     let tests = tests.collect::<Result<_, _>>()?;
-    Ok(Asked::Run(tests, ignored))
+    Ok(Invocation::Run(tests, ignored))
 }
 
 #[cfg(test)]

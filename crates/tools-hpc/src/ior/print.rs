@@ -38,7 +38,7 @@ pub struct Done {
 }
 
 impl Done {
-    pub(super) fn of(&self, kind: AccessKind) -> Vec<&Access> {
+    pub(super) fn accesses_of_kind(&self, kind: AccessKind) -> Vec<&Access> {
         self.accesses.iter().filter(|access| access.kind == kind).collect()
     }
 }
@@ -215,7 +215,7 @@ pub(super) fn maxima(done: &Done) -> Vec<(AccessKind, f64)> {
         AccessKind::Read => done.test.phases.reads,
         AccessKind::WriteCheck => false,
     };
-    let best = |kind| done.of(kind).iter().map(|access| access.bandwidth()).reduce(f64::max);
+    let best = |kind| done.accesses_of_kind(kind).iter().map(|access| access.bandwidth()).reduce(f64::max);
     let kinds = [AccessKind::Write, AccessKind::Read].into_iter().filter(|kind| is_asked(*kind));
     if done.test.output.verbosity == 0 {
         Vec::new()
@@ -342,12 +342,12 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn of(test: &Test, accesses: &[&Access]) -> Summary {
+    pub(super) fn new(test: &Test, accesses: &[&Access]) -> Summary {
         let all = |of: &dyn Fn(&Access) -> f64| accesses.iter().map(|access| of(access)).collect::<Vec<f64>>();
         Summary {
-            bandwidth: Spread::of(&all(&|access| access.bandwidth() / MIB), Divisor::Count),
-            ops: Spread::of(&all(&|access| access.ops(test)), Divisor::Count),
-            mean_s: Spread::of(&all(&|access| access.total_s), Divisor::Count).mean,
+            bandwidth: Spread::from_values(&all(&|access| access.bandwidth() / MIB), Divisor::Count),
+            ops: Spread::from_values(&all(&|access| access.ops(test)), Divisor::Count),
+            mean_s: Spread::from_values(&all(&|access| access.total_s), Divisor::Count).mean,
             bytes: accesses.first().map_or(0, |access| access.bytes),
         }
     }
@@ -384,10 +384,10 @@ pub fn summary(all: &[Done], ranks_per_node: u32) -> String {
         .to_owned();
     for done in all {
         for kind in [AccessKind::Write, AccessKind::Read] {
-            let accesses = done.of(kind);
+            let accesses = done.accesses_of_kind(kind);
             let Some(first) = accesses.first() else { continue };
             let test = &done.test;
-            let sum = Summary::of(test, &accesses);
+            let sum = Summary::new(test, &accesses);
             text.push_str(&format!("{:<9} ", access_name(first)));
             for spread in [&sum.bandwidth, &sum.ops] {
                 let Spread { max, min, mean, deviation } = spread;
@@ -440,7 +440,7 @@ fn latencies(all: &[Done]) -> String {
             .to_owned();
     for done in all {
         for kind in [AccessKind::Write, AccessKind::Read] {
-            let accesses = done.of(kind);
+            let accesses = done.accesses_of_kind(kind);
             let Some(first) = accesses.first() else { continue };
             let mut latency = Histogram::default();
             accesses.iter().for_each(|access| latency.merge(&access.latency));

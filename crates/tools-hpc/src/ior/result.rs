@@ -71,7 +71,7 @@ pub struct Access {
 
 impl Access {
     /// Converts the measurement of a phase; `None` for a phase of another kind.
-    pub fn of(measured: &PhaseMeasurement, test: &Test, repetition: u32) -> Option<Access> {
+    pub fn from_measurement(measured: &PhaseMeasurement, test: &Test, repetition: u32) -> Option<Access> {
         let kind = AccessKind::of_phase(&measured.name)?;
         let ranks: Vec<RankTimes> = measured.workers.iter().map(|worker| times(worker, test)).collect();
         let most = |of: fn(&RankTimes) -> f64| ranks.iter().map(of).fold(0.0, f64::max);

@@ -11,8 +11,8 @@ use proptest::prelude::Strategy;
 fn tests(line: &str, script: &str) -> Result<Vec<Test>, IorError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match read(&words, None, &mut |_| Ok(script.to_owned()))? {
-        Asked::Run(tests, _) => Ok(tests),
-        Asked::Help => panic!("{line} asks for help"),
+        Invocation::Run(tests, _) => Ok(tests),
+        Invocation::Help => panic!("{line} asks for help"),
     }
 }
 
@@ -247,7 +247,7 @@ fn uneven(name: &str, ranks: usize) -> plumb_result::PhaseMeasurement {
 fn done(line: &str) -> print::Done {
     let test = test(line);
     let ranks = test.tasks as usize;
-    let access = |name: &str| Access::of(&measured(name, ranks), &test, 0).unwrap();
+    let access = |name: &str| Access::from_measurement(&measured(name, ranks), &test, 0).unwrap();
     print::Done {
         began: "Fri Nov 20 18:49:16 2026".to_owned(),
         file: "testFile".to_owned(),
@@ -263,7 +263,7 @@ fn done(line: &str) -> print::Done {
 fn rates_follow_from_the_times_of_ranks() {
     let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 0.01, "{value} is not {expected}");
     let test = test("--plumb-ranks 2");
-    let write = Access::of(&uneven("write", 2), &test, 0).unwrap();
+    let write = Access::from_measurement(&uneven("write", 2), &test, 0).unwrap();
     // The first rank opens until 1 ms, writes until 9 ms and closes until 10 ms; the second until 3, 23 and 25 ms.
     near(write.open_s, 0.003);
     near(write.transfer_s, 0.023 - 0.001);
@@ -275,7 +275,7 @@ fn rates_follow_from_the_times_of_ranks() {
     near(write.mean_transfer_s(), 0.002);
     // With barriers, no rank starts a part before all ranks have finished the previous one.
     let test = self::test("-g --plumb-ranks 2");
-    let write = Access::of(&uneven("write", 2), &test, 0).unwrap();
+    let write = Access::from_measurement(&uneven("write", 2), &test, 0).unwrap();
     near(write.transfer_s, 0.020);
     near(write.close_s, 0.002);
     near(write.total_s, 0.003 + 0.020 + 0.002);
@@ -301,7 +301,7 @@ fn only_wrong_data_counts_as_wrong() {
     phase.workers[2].ended_by = Some("its process was killed by signal 9".to_owned());
     phase.fault_count = 4;
     phase.faults = vec![fault(None, "at byte 8"), fault(None, "at byte 16"), fault(Some(5), "Input/output error")];
-    let access = Access::of(&phase, &test, 0).unwrap();
+    let access = Access::from_measurement(&phase, &test, 0).unwrap();
     assert_eq!((access.mismatched, access.failed.len()), (2, 1));
 }
 
@@ -403,7 +403,7 @@ proptest::proptest! {
     // Protects against hostile command lines in the same way.
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
-        if let Ok(Asked::Run(tests, _)) = read(&words, None, &mut |_| Ok(String::new())) {
+        if let Ok(Invocation::Run(tests, _)) = read(&words, None, &mut |_| Ok(String::new())) {
             for test in tests {
                 lower(&test, &Facts::default());
             }
@@ -491,8 +491,8 @@ fn further_options_change_the_workload() {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let launched = Launched { ranks: 4, nodes: 2, beside_rank_0: vec![0, 1] };
     let of_process = |line: &str| match read(&words(line), Some(&launched), &mut |_| Ok(String::new())).unwrap() {
-        Asked::Run(tests, _) => tests[0].caching.hog,
-        Asked::Help => None,
+        Invocation::Run(tests, _) => tests[0].caching.hog,
+        Invocation::Help => None,
     };
     assert_eq!(of_process("-M 64m"), Some(Hog::Process(32 << 20)), "two processes share a node");
     assert_eq!(of_process("--memoryPerTask=64m"), Some(Hog::Process(64 << 20)));
@@ -518,8 +518,8 @@ fn by_mpi(line: &str, ranks: u32) -> Result<Test, IorError> {
     let words: Vec<String> = format!("-a MPIIO {line}").split_whitespace().map(str::to_owned).collect();
     let launched = Launched { ranks, nodes: 1, beside_rank_0: (0..ranks).collect() };
     match read(&words, Some(&launched), &mut |_| Ok(String::new()))? {
-        Asked::Run(mut tests, _) => Ok(tests.remove(0)),
-        Asked::Help => panic!("{line} asks for help"),
+        Invocation::Run(mut tests, _) => Ok(tests.remove(0)),
+        Invocation::Help => panic!("{line} asks for help"),
     }
 }
 

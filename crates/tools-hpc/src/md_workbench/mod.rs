@@ -19,7 +19,7 @@ pub use settings::MdWorkbenchSettings;
 use crate::aiori::{self, Launched};
 
 /// The request of a command line.
-pub type Asked = aiori::Asked<MdWorkbenchSettings>;
+pub type Invocation = aiori::Invocation<MdWorkbenchSettings>;
 
 /// Returns the page of `-h`.
 pub fn help() -> String {
@@ -30,8 +30,8 @@ pub fn help() -> String {
 ///
 /// # Errors
 /// The first error.
-pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    Asked::read(words, options::TABLE, |given| settings::settings(given, launched))
+pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Invocation, OptionError> {
+    Invocation::read(words, options::TABLE, |given| settings::settings(given, launched))
 }
 
 #[cfg(test)]

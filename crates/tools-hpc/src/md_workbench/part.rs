@@ -102,7 +102,7 @@ pub struct Sums {
 
 impl Sums {
     /// Sums up the measurements of all ranks.
-    pub fn of(measured: &PhaseMeasurement) -> Sums {
+    pub fn from_measurement(measured: &PhaseMeasurement) -> Sums {
         let mut sums = Sums { errors: measured.fault_count, faults: measured.faults.clone(), ..Sums::default() };
         measured.workers.iter().for_each(|rank| sums.add(rank));
         sums

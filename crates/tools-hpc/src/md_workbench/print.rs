@@ -44,7 +44,7 @@ pub fn head(settings: &MdWorkbenchSettings, command: &[String], began: &str) -> 
 }
 
 pub fn phase(settings: &MdWorkbenchSettings, part: &Part, measured: &PhaseMeasurement) -> String {
-    let all = Sums::of(measured);
+    let all = Sums::from_measurement(measured);
     let mut text = wall(settings, &all);
     text.push_str(&line(settings, part, &all, true));
     if settings.output.reports_ranks {
@@ -91,7 +91,7 @@ fn line(settings: &MdWorkbenchSettings, part: &Part, sums: &Sums, of_all: bool) 
     let mut text = format!("{name} process max:{time_s:.2}s ");
     if of_all {
         let times: Vec<f64> = sums.times_ns.iter().map(|&ns| ns as f64 / 1e9).collect();
-        let spread = Spread::of(&times, Divisor::CountLessOne);
+        let spread = Spread::from_values(&times, Divisor::CountLessOne);
         let balance = if spread.max > 0.0 { spread.min / spread.max * 100.0 } else { 100.0 };
         text.push_str(&format!(
             "min:{:.2}s mean: {:.2}s balance:{balance:.1} stddev:{:.1} ",

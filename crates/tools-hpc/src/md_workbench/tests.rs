@@ -19,8 +19,8 @@ fn words(line: &str) -> Vec<String> {
 
 fn settings(line: &str) -> MdWorkbenchSettings {
     match read(&words(line), None).unwrap() {
-        Asked::Run(settings, _) => *settings,
-        Asked::Help => panic!("{line} asks for help"),
+        Invocation::Run(settings, _) => *settings,
+        Invocation::Help => panic!("{line} asks for help"),
     }
 }
 
@@ -254,7 +254,7 @@ proptest::proptest! {
     // Protects against hostile command lines: each is an error or settings that lower to a workload.
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z1-3.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
-        if let Ok(Asked::Run(settings, _)) = read(&words, None) && settings.phases.iterations < 100 {
+        if let Ok(Invocation::Run(settings, _)) = read(&words, None) && settings.phases.iterations < 100 {
             lower(&settings, &Facts { seed: 0, start: u64::MAX });
             print::head(&settings, &words, "");
         }

@@ -21,7 +21,7 @@ pub use settings::{MdtestSettings, Prints};
 use crate::aiori::{self, Launched};
 
 /// The request of a command line.
-pub type Asked = aiori::Asked<MdtestSettings>;
+pub type Invocation = aiori::Invocation<MdtestSettings>;
 
 /// Returns the page of `-h`.
 pub fn help() -> String {
@@ -32,8 +32,8 @@ pub fn help() -> String {
 ///
 /// # Errors
 /// The first error.
-pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Asked, OptionError> {
-    Asked::read(words, options::TABLE, |given| settings::settings(given, launched))
+pub fn read(words: &[String], launched: Option<&Launched>) -> Result<Invocation, OptionError> {
+    Invocation::read(words, options::TABLE, |given| settings::settings(given, launched))
 }
 
 #[cfg(test)]

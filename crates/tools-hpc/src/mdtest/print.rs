@@ -183,10 +183,10 @@ fn row(
     text.push_str(&format!("   {:<name_width$} ", test.name()));
     if settings.output.rank_statistics {
         let ranks = results.iter().filter_map(|result| result.test(test)).flat_map(|test| &test.ranks);
-        let spread = Spread::of(&ranks.map(of_rank).collect::<Vec<_>>(), Divisor::CountLessOne);
+        let spread = Spread::from_values(&ranks.map(of_rank).collect::<Vec<_>>(), Divisor::CountLessOne);
         text.push_str(&format!("{:>14.3} {:>14.3} {:>14.3}     ", spread.max, spread.min, spread.mean));
     }
-    let spread = Spread::of(&results.iter().map(of_iteration).collect::<Vec<_>>(), Divisor::CountLessOne);
+    let spread = Spread::from_values(&results.iter().map(of_iteration).collect::<Vec<_>>(), Divisor::CountLessOne);
     text.push_str(&format!(
         "    {:>14.3} {:>14.3} {:>14.3} {:>14.3}\n",
         spread.max, spread.min, spread.mean, spread.deviation

@@ -8,8 +8,8 @@ use plumb_workload::{Step, Target, Work};
 fn settings(line: &str) -> MdtestSettings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match read(&words, None).unwrap() {
-        Asked::Run(settings, _) => *settings,
-        Asked::Help => panic!("{line} asks for help"),
+        Invocation::Run(settings, _) => *settings,
+        Invocation::Help => panic!("{line} asks for help"),
     }
 }
 
@@ -331,7 +331,7 @@ proptest::proptest! {
     // Protects against hostile command lines: each is an error or settings that lower to a workload.
     #[test]
     fn no_command_line_panics(words in proptest::collection::vec("-{0,2}[a-zA-Z.]{0,12}=?-?[0-9]{0,20}[kmgtp]?", 0..8)) {
-        if let Ok(Asked::Run(settings, _)) = read(&words, None) {
+        if let Ok(Invocation::Run(settings, _)) = read(&words, None) {
             let lowered = lower(&settings, &Facts { tasks: settings.tasks.1, ..Facts::default() });
             print::tasks(&settings, &lowered);
         }

@@ -103,7 +103,7 @@ pub fn results(settings: &MdtestSettings, result: &IterationResult, iteration: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mdtest::{Asked, print, read};
+    use crate::mdtest::{Invocation, print, read};
     use plumb_result::measurement::OpMeasurement;
     use plumb_result::{PhaseMeasurement, WorkerMeasurement};
     use plumb_workload::OpKind;
@@ -112,7 +112,7 @@ mod tests {
     fn settings(line: &str) -> MdtestSettings {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         match read(&words, None) {
-            Ok(Asked::Run(settings, _)) => *settings,
+            Ok(Invocation::Run(settings, _)) => *settings,
             other => panic!("{line}: {other:?}"),
         }
     }

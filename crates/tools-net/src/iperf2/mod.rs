@@ -9,8 +9,8 @@ mod wire;
 
 pub use lower::{blocks, bounces, flow, form};
 pub use options::{OPTIONS, help};
-pub use print::{DASHES, Look, Met, Row, Stream};
-pub use settings::{Asked, Back, Bins, Iperf2Settings, Test, read};
+pub use print::{DASHES, Met, OutputStyle, Row, Stream};
+pub use settings::{Back, Bins, Invocation, Iperf2Settings, Test, read};
 pub use wire::{Ask, LAST_TRIES, Latency, REPORT_BYTES, ServerReport, answer, tcp_head, udp_head};
 
 /// The emulated version of iperf2.

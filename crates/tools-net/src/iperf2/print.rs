@@ -5,7 +5,7 @@ use super::wire::{Ask, Latency, ServerReport};
 use crate::iperf3::{Unit, bytes_text, general, rate_text};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
+pub struct OutputStyle {
     /// Unit of rates.
     pub unit: Unit,
     /// `-e`: more columns.
@@ -85,7 +85,7 @@ impl Row {
     }
 
     /// Converts a server's report on received data.
-    pub fn of(report: &ServerReport) -> Row {
+    pub fn from_report(report: &ServerReport) -> Row {
         let ServerReport { bytes, seconds, lost, out_of_order, datagrams, jitter_us, latency } = *report;
         Row {
             end: seconds,
@@ -122,7 +122,7 @@ const BOUNCE_COLUMNS: &str =
 
 pub const DASHES: &str = "------------------------------------------------------------\n";
 
-impl Look {
+impl OutputStyle {
     fn is_received(&self) -> bool {
         self.udp && !self.sends
     }
@@ -136,14 +136,14 @@ impl Look {
             // A server has no round-trip times to print.
             return match self.sends {
                 true => BOUNCE_COLUMNS,
-                false => Look::SUM_HEAD,
+                false => OutputStyle::SUM_HEAD,
             };
         }
         match (self.enhanced, self.udp, self.sends) {
             (false, true, false) => {
                 "[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams\n"
             }
-            (false, ..) => Look::SUM_HEAD,
+            (false, ..) => OutputStyle::SUM_HEAD,
             (true, true, true) => "[ ID] Interval            Transfer     Bandwidth      Write/Err  PPS\n",
             (true, true, false) => {
                 "[ ID] Interval            Transfer     Bandwidth        Jitter   Lost/Total  Latency avg/min/max/stdev PPS  Rx/inP  NetPwr\n"

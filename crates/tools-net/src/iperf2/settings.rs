@@ -10,7 +10,7 @@ use plumb_workload::net::BURST_HEAD_BYTES;
 
 /// The request of a command line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
+pub enum Invocation {
     Help,
     Version,
     /// Run a test, or serve tests.
@@ -156,14 +156,14 @@ fn number(text: &str) -> Option<f64> {
 ///
 /// # Errors
 /// The first error.
-pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
+pub fn read(words: &[String]) -> Result<Invocation, Iperf3UsageError> {
     let options = split_words(words, WORDS)?;
     let line = Line { options: &options };
     if line.has("help") {
-        return Ok(Asked::Help);
+        return Ok(Invocation::Help);
     }
     if line.has("version") {
-        return Ok(Asked::Version);
+        return Ok(Invocation::Version);
     }
     if line.has("server") == line.has("client") {
         return Err(Iperf3UsageError::Parameter("give either -c HOST or -s"));
@@ -194,7 +194,7 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     }
     let is_v6 = settings.is_v6 || settings.host.as_ref().is_some_and(|host| host.contains(':'));
     settings.test.finish(is_v6, values.packets)?;
-    Ok(Asked::Run(Box::new(settings)))
+    Ok(Invocation::Run(Box::new(settings)))
 }
 
 const BOUNCE_CONFLICT: &str = "--bounceback cannot be combined with -u, -R, -P, -b, --full-duplex and --trip-times";
@@ -280,7 +280,7 @@ impl Given<'_> {
         Iperf3UsageError::Value { name: self.name, given: self.text.to_owned(), expected }
     }
 
-    fn within(self, most: f64, expected: &'static str) -> Result<f64, Iperf3UsageError> {
+    fn at_most(self, most: f64, expected: &'static str) -> Result<f64, Iperf3UsageError> {
         number(self.text).filter(|&number| number <= most).ok_or_else(|| self.invalid(expected))
     }
 
@@ -298,13 +298,14 @@ impl Iperf2Settings {
             "port" => self.port = given.port()?,
             "interval" => {
                 let expected = "0, or from 0.1 to 86400 seconds";
-                self.interval_s = given.within(86400.0, expected)?;
+                self.interval_s = given.at_most(86400.0, expected)?;
                 if self.interval_s > 0.0 && self.interval_s < 0.1 {
                     return Err(given.invalid(expected));
                 }
             }
             "format" => {
-                self.unit = Unit::of(given.text).ok_or_else(|| given.invalid("use one of k, m, g, t, K, M, G, T"))?;
+                self.unit =
+                    Unit::from_letter(given.text).ok_or_else(|| given.invalid("use one of k, m, g, t, K, M, G, T"))?;
             }
             "bind" => self.bind = Some(given.text.to_owned()),
             "reportstyle" if !given.text.eq_ignore_ascii_case("c") => return Err(given.invalid("only C")),
@@ -321,7 +322,7 @@ impl Test {
             "listenport" => later.listen_port = Some(given.port()?),
             "len" => {
                 let most = if self.udp { 65507.0 } else { 1_048_576.0 };
-                self.block = given.within(most, "at most 1M, with -u at most 65507")? as u32;
+                self.block = given.at_most(most, "at most 1M, with -u at most 65507")? as u32;
                 if self.block < if self.udp { 64 } else { 1 } {
                     return Err(given.invalid("at least 1, with -u at least 64"));
                 }
@@ -332,7 +333,7 @@ impl Test {
                 self.bounces = Some((count, self.bounces.unwrap_or_default().1));
             }
             "bounceback-period" => {
-                let seconds = given.within(86400.0, "0, or at most 86400 seconds")?;
+                let seconds = given.at_most(86400.0, "0, or at most 86400 seconds")?;
                 let missing = Iperf3UsageError::Parameter("--bounceback-period needs --bounceback");
                 self.bounces.as_mut().ok_or(missing)?.1 = seconds;
             }
@@ -340,27 +341,27 @@ impl Test {
                 let expected = "the width of a bin, and at most 10000 of them: 100u,10000";
                 self.bins = Some(Bins::read(given.text).ok_or_else(|| given.invalid(expected))?);
             }
-            "window" => self.window = Some(given.within(536_870_912.0, "at most 512M")? as u32),
-            "mss" => self.segment = Some(given.within(32767.0, "at most 32767")? as u32),
+            "window" => self.window = Some(given.at_most(536_870_912.0, "at most 512M")? as u32),
+            "mss" => self.segment = Some(given.at_most(32767.0, "at most 32767")? as u32),
             "tos" => {
                 let service = crate::iperf3::values::byte_of(given.text);
                 self.service = service.ok_or_else(|| given.invalid("from 0 to 255"))?;
             }
             "tcp-congestion" => self.congestion = Some(given.text.to_owned()),
-            "time" => self.time_s = given.within(86400.0, "at most 86400 seconds")?,
+            "time" => self.time_s = given.at_most(86400.0, "at most 86400 seconds")?,
             "bandwidth" => match given.text.strip_suffix("pps") {
                 Some(rate) => {
                     let packets = number(rate);
                     later.packets = Some(packets.ok_or_else(|| given.invalid("packets per second, such as 1000pps"))?);
                 }
                 None => {
-                    let rate = given.within(1e15, "bits per second, such as 10m")?;
+                    let rate = given.at_most(1e15, "bits per second, such as 10m")?;
                     self.rate = Some(rate).filter(|&rate| rate > 0.0);
                 }
             },
-            "num" => self.bytes = given.within(9e18, "bytes, such as 1G")? as u64,
+            "num" => self.bytes = given.at_most(9e18, "bytes, such as 1G")? as u64,
             "parallel" => {
-                self.streams = given.within(128.0, "from 1 to 128")? as u32;
+                self.streams = given.at_most(128.0, "from 1 to 128")? as u32;
                 if self.streams == 0 {
                     return Err(given.invalid("from 1 to 128"));
                 }

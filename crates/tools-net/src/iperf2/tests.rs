@@ -6,7 +6,7 @@ use proptest::prelude::*;
 fn settings(line: &str) -> Iperf2Settings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match read(&words) {
-        Ok(Asked::Run(settings)) => *settings,
+        Ok(Invocation::Run(settings)) => *settings,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -156,7 +156,7 @@ fn burst_headers_equal_the_captured_ones() {
 // the longest one.
 #[test]
 fn one_way_latencies_have_iperfs_format() {
-    let server = Look { trips: true, ..look(true, false, false) };
+    let server = OutputStyle { trips: true, ..output_style(true, false, false) };
     let latency = Some(Latency { mean_us: 280.0, least_us: 218.0, most_us: 429.0, deviation_us: 68.0 });
     let row = Row { end: 1.0492, bytes: 1_179_728, ops: 11, bursts: 9, latency, ..Row::default() };
     assert_eq!(
@@ -201,8 +201,8 @@ fn reports_of_servers_round_trip() {
     assert_eq!(ServerReport::read(&[0; 128]), None);
 }
 
-fn look(enhanced: bool, udp: bool, sends: bool) -> Look {
-    Look { unit: Unit::Adaptive, enhanced, udp, sends, bounces: false, trips: false }
+fn output_style(enhanced: bool, udp: bool, sends: bool) -> OutputStyle {
+    OutputStyle { unit: Unit::Adaptive, enhanced, udp, sends, bounces: false, trips: false }
 }
 
 // Protects readers of the text. Source: goldens.
@@ -210,23 +210,26 @@ fn look(enhanced: bool, udp: bool, sends: bool) -> Look {
 fn lines_equal_iperf2s() {
     let udp = Row { end: 1.0353, bytes: 67_620, ops: 46, lost: [0, 46, 0], jitter_us: 7.0, ..Row::default() };
     let golden = "[  1] 0.0000-1.0353 sec  66.0 KBytes   523 Kbits/sec   0.007 ms 0/46 (0%)\n";
-    assert_eq!(look(false, true, false).row("  1", &udp), golden);
-    assert_eq!(look(false, true, true).row("  1", &udp), "[  1] 0.0000-1.0353 sec  66.0 KBytes   523 Kbits/sec\n");
+    assert_eq!(output_style(false, true, false).row("  1", &udp), golden);
+    assert_eq!(
+        output_style(false, true, true).row("  1", &udp),
+        "[  1] 0.0000-1.0353 sec  66.0 KBytes   523 Kbits/sec\n"
+    );
     let latency = Latency { mean_us: 54.0, least_us: 2.0, most_us: 208.0, deviation_us: 33.0 };
     let enhanced = Row { end: 1.0352, jitter_us: 21.0, latency: Some(latency), ..udp };
     let golden = "[  1] 0.0000-1.0352 sec  66.0 KBytes   523 Kbits/sec   0.021 ms 0/46 (0%) 0.054/0.002/0.208/0.033 ms 44 pps \
                   46/0(0) pkts 1210\n";
-    assert_eq!(look(true, true, false).row("  1", &enhanced), golden);
+    assert_eq!(output_style(true, true, false).row("  1", &enhanced), golden);
     let sent = Row { end: 2.0111, bytes: 505_680, ops: 343, ..Row::default() };
     let golden = "[  1] 0.0000-2.0111 sec   494 KBytes  2.01 Mbits/sec  343/0      171 pps\n";
-    assert_eq!(look(true, true, true).row("  1", &sent), golden);
+    assert_eq!(output_style(true, true, true).row("  1", &sent), golden);
     let tcp = Row { end: 0.5, bytes: 131_072, ops: 1, tcp: Some([0, 1151, 72, 46]), ..Row::default() };
     let golden = "[  1] 0.0000-0.5000 sec   128 KBytes  2.10 Mbits/sec  1/0          0     1151K/72(46) us  3641\n";
-    assert_eq!(look(true, false, true).row("  1", &tcp), golden);
+    assert_eq!(output_style(true, false, true).row("  1", &tcp), golden);
     let one = Row { end: 1.0, bytes: 128_000, ops: 87, lost: [1, 88, 0], ..Row::default() };
     let sum = Row::sum([one, Row { lost: [0, 87, 0], ..one }].iter());
     let golden = "[SUM] 0.0000-1.0000 sec   250 KBytes  2.05 Mbits/sec   1/175 (0.57%)\n";
-    assert_eq!(look(false, true, false).sum("SUM", &sum), golden);
+    assert_eq!(output_style(false, true, false).sum("SUM", &sum), golden);
     let ends = [47750, 5001].map(|port| ("127.0.0.1".to_owned(), port));
     let stream = Stream { number: 1, sends: true, is_back: false, ends };
     assert_eq!(
@@ -235,10 +238,10 @@ fn lines_equal_iperf2s() {
     );
     let csv = Row { end: 1.06314, bytes: 393_276, ..Row::default() };
     let golden = "20261127120000,127.0.0.1,47750,127.0.0.1,5001,1,0.0-1.1,393276,2959354\n";
-    assert_eq!(look(false, false, true).csv("20261127120000", &stream, &csv), golden);
+    assert_eq!(output_style(false, false, true).csv("20261127120000", &stream, &csv), golden);
     let met = Met { tcp: Some([319, 32741, 12]), ..Met::default() };
     let golden = "[  1] local 127.0.0.1 port 47750 connected with 127.0.0.1 port 5001 (icwnd/mss/irtt=319/32741/12)\n";
-    assert_eq!(look(false, false, true).met(&stream, &met), golden);
+    assert_eq!(output_style(false, false, true).met(&stream, &met), golden);
 }
 
 #[test]
@@ -252,7 +255,7 @@ fn help_names_every_option() {
 proptest! {
     #[test]
     fn any_arguments_parse_or_are_refused(words in proptest::collection::vec("(-{0,2}[a-zA-Z0-9-]{0,12}|[0-9.]{1,8}[kmgKMGT]?)", 0..8)) {
-        if let Ok(Asked::Run(settings)) = read(&words) {
+        if let Ok(Invocation::Run(settings)) = read(&words) {
             let work = flow(&settings.test, true, form(&settings.test, settings.port, 0, 0));
             prop_assert!(work.op == NetOp::Send && work.problem().is_none());
         }
@@ -263,7 +266,7 @@ proptest! {
         let ask = Ask::read(&bytes);
         prop_assert!(ask.time_s <= 86400.0);
         if let Some(report) = ServerReport::read(&bytes) {
-            let _ = look(true, true, false).row("  1", &Row::of(&report));
+            let _ = output_style(true, true, false).row("  1", &Row::from_report(&report));
             let _ = report.bytes(false);
         }
     }
@@ -280,7 +283,7 @@ fn round_trips_equal_iperfs() {
     let DatagramForm::Iperf2(form) = work.form else { panic!() };
     let wanted = [0x80_0000, 200, 1, 0x5a5a, 0, 0, 0, u32::MAX, u32::MAX, u32::MAX, u32::MAX, 0];
     assert_eq!((&form.head[..12], form.ahead_us), (&wanted[..], 7));
-    let client = Look { bounces: true, ..look(true, false, true) };
+    let client = OutputStyle { bounces: true, ..output_style(true, false, true) };
     assert_eq!(
         client.head(),
         "[ ID] Interval            Transfer    Bandwidth         BB cnt=avg/min/max/stdev         Rtry  Cwnd/RTT    RPS\n"
@@ -291,7 +294,7 @@ fn round_trips_equal_iperfs() {
         client.row("  1", &row),
         "[  1] 0.0000-50.0002 sec  1.95 KBytes   320 bits/sec    10=0.076/0.013/0.339/0.099 ms    0  128K/38 us    13245 rps\n"
     );
-    let server = Look { bounces: true, ..look(true, false, false) };
+    let server = OutputStyle { bounces: true, ..output_style(true, false, false) };
     assert_eq!(
         server.row("  1", &Row { end: 12.3936, ..row }),
         "[  1] 0.0000-12.3936 sec  1.95 KBytes  1.29 Kbits/sec\n"

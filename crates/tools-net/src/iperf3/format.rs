@@ -13,7 +13,7 @@ pub enum Unit {
 
 impl Unit {
     /// Returns the unit of a letter.
-    pub fn of(letter: &str) -> Option<Unit> {
+    pub fn from_letter(letter: &str) -> Option<Unit> {
         let power = |letters: &str| letters.find(letter).filter(|_| letter.len() == 1).map(|at| at + 1);
         match letter {
             "a" | "A" => Some(Unit::Adaptive),

@@ -45,7 +45,7 @@ impl Json {
     }
 
     /// Converts JSON that another program sent.
-    pub fn of(value: &Value) -> Json {
+    pub fn from_value(value: &Value) -> Json {
         match value {
             Value::Null => Json::Int(0),
             Value::Bool(is) => Json::Bool(*is),
@@ -53,9 +53,9 @@ impl Json {
                 number.as_i64().map_or_else(|| Json::Number(number.as_f64().unwrap_or(0.0)), Json::Int)
             }
             Value::String(text) => Json::text(text),
-            Value::Array(values) => Json::List(values.iter().map(Json::of).collect()),
+            Value::Array(values) => Json::List(values.iter().map(Json::from_value).collect()),
             Value::Object(entries) => {
-                Json::Map(entries.iter().map(|(key, value)| (key.clone(), Json::of(value))).collect())
+                Json::Map(entries.iter().map(|(key, value)| (key.clone(), Json::from_value(value))).collect())
             }
         }
     }

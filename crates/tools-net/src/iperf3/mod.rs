@@ -22,7 +22,7 @@ pub use params::{
     TripParams,
 };
 pub use print::{Ending, Interval, Opened, Report, Row, Start, TcpRow, Whole, before_start_json};
-pub use settings::{Asked, Client, End, Iperf3Settings, Iperf3UsageError, Output, Server, read};
+pub use settings::{Client, End, Invocation, Iperf3Settings, Iperf3UsageError, Output, Server, read};
 pub use wire::{
     AUTHORIZATION_FAILED, COOKIE_BYTES, COOKIE_LETTERS, PARAMS_BYTES_MAX, RESULTS_BYTES_MAX, Results, State,
     StreamResult, UDP_HELLO, UDP_REPLIES, VERSION, error_text, stream_id, udp_reply,

@@ -10,15 +10,15 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-fn asked(line: &str) -> Iperf3Settings {
+fn read_settings(line: &str) -> Iperf3Settings {
     match read(&words(line)) {
-        Ok(Asked::Run(settings)) => *settings,
+        Ok(Invocation::Run(settings)) => *settings,
         other => panic!("{line}: {other:?}"),
     }
 }
 
 fn params(line: &str) -> Params {
-    match asked(&format!("-c host {line}")).end {
+    match read_settings(&format!("-c host {line}")).end {
         End::Client(client) => client.params,
         End::Server(_) => panic!("{line}"),
     }
@@ -59,7 +59,8 @@ fn options_have_iperf3s_meaning() {
         (Some(1_500_000), Some(0xfffff), Some(2))
     );
     assert!(more.transport.multipath && more.socket.whole && more.passing.repeats);
-    let own = asked("-c fe80::1%eth0 -A 1 -R --rcv-timeout 500 --snd-timeout 7 --cntl-ka=9//2 --timestamps -F f");
+    let own =
+        read_settings("-c fe80::1%eth0 -A 1 -R --rcv-timeout 500 --snd-timeout 7 --cntl-ka=9//2 --timestamps -F f");
     assert_eq!(
         (own.device.as_deref(), own.processor, own.receive_ms, own.send_ms),
         (Some("eth0"), Some(1), 500, Some(7))
@@ -68,17 +69,17 @@ fn options_have_iperf3s_meaning() {
     let End::Client(client) = own.end else { panic!() };
     assert_eq!((&*client.host, client.params.end.time_s), ("fe80::1", Some(10)));
     assert_eq!(params("-F f").end.time_s, None, "the file limits the test");
-    let server = asked("-s --server-bitrate-limit 2G/7 --idle-timeout 3 -B ::1%lo --timestamps=%H");
+    let server = read_settings("-s --server-bitrate-limit 2G/7 --idle-timeout 3 -B ::1%lo --timestamps=%H");
     assert_eq!((server.device.as_deref(), server.stamp.as_deref()), (Some("lo"), Some("%H")));
     assert!(matches!(
         server.end,
         End::Server(Server { rate_limit: Some(2_000_000_000), rate_seconds: 7, idle_s: Some(3), .. })
     ));
-    assert_eq!(asked("-c h --json-stream-full-output").output, Output::JsonStreamFull);
-    let server = asked("-s1D -p 99 --json --logf f");
+    assert_eq!(read_settings("-c h --json-stream-full-output").output, Output::JsonStreamFull);
+    let server = read_settings("-s1D -p 99 --json --logf f");
     assert_eq!((server.port, server.output, server.log.as_deref()), (99, Output::Json, Some("f")));
     assert!(matches!(server.end, End::Server(Server { one_off: true, daemon: true, .. })));
-    assert_eq!(read(&words("-c h -v")), Ok(Asked::Version));
+    assert_eq!(read(&words("-c h -v")), Ok(Invocation::Version));
 }
 
 // Protects against unintended tests: each mistake is an error, and unsupported options are refused.
@@ -254,9 +255,12 @@ fn results_of_other_ends_parse() {
 
 #[test]
 fn states_and_ids_have_iperf3s_values() {
-    assert_eq!([9, 10, 1, 2, 4, 13, 14, 16].map(|byte| State::of(byte).unwrap() as i8), [9, 10, 1, 2, 4, 13, 14, 16]);
-    assert_eq!([0xff, 0xfe].map(State::of), [Some(State::AccessDenied), Some(State::ServerError)]);
-    assert_eq!([0, 3, 15, 0x80].map(State::of), [None; 4]);
+    assert_eq!(
+        [9, 10, 1, 2, 4, 13, 14, 16].map(|byte| State::from_byte(byte).unwrap() as i8),
+        [9, 10, 1, 2, 4, 13, 14, 16]
+    );
+    assert_eq!([0xff, 0xfe].map(State::from_byte), [Some(State::AccessDenied), Some(State::ServerError)]);
+    assert_eq!([0, 3, 15, 0x80].map(State::from_byte), [None; 4]);
     assert_eq!([0, 1, 2, 3].map(stream_id), [1, 3, 4, 5]);
     let hellos: [&[u8]; 4] = [b"9876", b"6789", &[0x15, 0xcd, 0x5b, 0x07], b"junk"];
     assert_eq!(hellos.map(udp_reply), [*b"6789", *b"9876", [0xb1, 0x68, 0xde, 0x3a], *b"6789"]);
@@ -277,9 +281,9 @@ fn numbers_have_iperf3s_format() {
         (131072.0, "k", "1049 Kbits/sec"),
         (131072.0, "K", " 128 KBytes/sec"),
     ] {
-        assert_eq!(rate_text(rate, Unit::of(unit).unwrap()), text);
+        assert_eq!(rate_text(rate, Unit::from_letter(unit).unwrap()), text);
     }
-    assert_eq!((Unit::of("x"), Unit::of("kk"), Unit::of("")), (None, None, None));
+    assert_eq!((Unit::from_letter("x"), Unit::from_letter("kk"), Unit::from_letter("")), (None, None, None));
     for (value, digits, text) in [
         (0.0, 2, "0"),
         (12.34, 2, "12"),

@@ -69,7 +69,7 @@ pub enum State {
 
 impl State {
     /// Decodes a byte.
-    pub fn of(byte: u8) -> Option<State> {
+    pub fn from_byte(byte: u8) -> Option<State> {
         State::from_repr(byte as i8)
     }
 }
@@ -166,7 +166,7 @@ impl Results {
             cpu: ["cpu_util_total", "cpu_util_user", "cpu_util_system"].map(|key| number(&json, key)),
             has_retransmits: signed(json.get("sender_has_retransmits")),
             congestion: text(&json, "congestion_used"),
-            output: json.get("server_output_json").or_else(|| json.get("server_output_text")).map(Json::of),
+            output: json.get("server_output_json").or_else(|| json.get("server_output_text")).map(Json::from_value),
             streams: streams.collect(),
         })
     }

@@ -21,7 +21,7 @@ pub use options::{CLIENT, SERVER, TEST, help};
 pub use print::{Confidence, End, Interim, Report, demand, half_width, not_confident, title};
 pub use selectors::{SELECTORS, list};
 pub use settings::{
-    Asked, Direct, Form, NetperfSettings, NetperfUsageError, PROCESSOR_MAX, Pair, Server, Unit, read, read_server,
+    Direct, Form, Invocation, NetperfSettings, NetperfUsageError, PROCESSOR_MAX, Pair, Server, Unit, read, read_server,
 };
 pub use wire::PORT;
 

@@ -11,7 +11,7 @@ fn words(line: &str) -> Vec<String> {
 
 fn settings(line: &str) -> NetperfSettings {
     match read("netperf", &words(line)) {
-        Ok(Asked::Run(settings)) => *settings,
+        Ok(Invocation::Run(settings)) => *settings,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -536,7 +536,7 @@ fn polling_is_an_option_before_all_others() {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let read = |text: &str| super::read("netperf", &words(text));
     match read("--plumb-busy-poll=50 -t TCP_RR") {
-        Ok(super::Asked::Run(settings)) => {
+        Ok(super::Invocation::Run(settings)) => {
             assert_eq!((settings.socket.poll_us, settings.test.direction), (50, super::Direction::RoundTrips))
         }
         other => panic!("{other:?}"),
@@ -547,7 +547,7 @@ fn polling_is_an_option_before_all_others() {
         assert!(read(wrong).is_err(), "{wrong}");
     }
     match super::read_server(&words("--plumb-busy-poll=50 -p 1")) {
-        Ok(super::Asked::Run(server)) => assert_eq!((server.poll_us, server.port), (50, 1)),
+        Ok(super::Invocation::Run(server)) => assert_eq!((server.poll_us, server.port), (50, 1)),
         other => panic!("{other:?}"),
     }
 }

@@ -353,5 +353,5 @@ pub fn words(error: &TestError, place: &Place) -> String {
 
 /// Returns the settings of an end without any options.
 pub fn local() -> Local {
-    Local::of(&Iperf3Settings::new(Role::Server(Server::default())), &Permissions::none())
+    Local::from_settings(&Iperf3Settings::new(Role::Server(Server::default())), &Permissions::none())
 }

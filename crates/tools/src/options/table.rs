@@ -105,7 +105,7 @@ impl Opt {
     }
 
     /// Restricts the option to one end of the connection.
-    pub const fn of(self, role: Role) -> Opt {
+    pub const fn for_role(self, role: Role) -> Opt {
         Opt { role, ..self }
     }
 

@@ -63,7 +63,7 @@ impl OwnWords {
     ///
     /// # Errors
     /// A value is missing or invalid.
-    pub fn of(all: &[String]) -> Result<OwnWords, Stopped> {
+    pub fn extract(all: &[String]) -> Result<OwnWords, Stopped> {
         let mut words = Vec::with_capacity(all.len());
         let mut stream = StreamArguments::default();
         let mut rest = all.iter();
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn own_options_are_taken_out() {
-        let of = |text: &str| OwnWords::of(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let of = |text: &str| OwnWords::extract(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
         let taken = of("--name=a --plumb-stream=ndjson:f --rw=read --plumb-stream influx:g x").unwrap();
         assert_eq!(taken.words, ["--name=a", "--rw=read", "x"]);
         assert_eq!(taken.stream.streams.iter().map(ToString::to_string).collect::<Vec<_>>(), ["ndjson:f", "influx:g"]);

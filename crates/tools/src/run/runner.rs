@@ -164,7 +164,7 @@ fn runs<D: Dialect>(
     bench: &mut Option<Bench>,
     verdicts: &mut Verdicts,
 ) -> Step<std::convert::Infallible> {
-    let OwnWords { words, stream } = OwnWords::of(call.words)?;
+    let OwnWords { words, stream } = OwnWords::extract(call.words)?;
     let call = &ToolCall { words: &words, ..*call };
     dashes::hint(call);
     let mut dialect = D::read(call)?;
@@ -315,7 +315,7 @@ mod tests {
                 name: "counting".to_owned(),
                 description: String::new(),
                 seed: 1,
-                target: BTreeMap::from([("nothing".to_owned(), Target::Null(NullTarget::of(Bytes(1 << 20))))]),
+                target: BTreeMap::from([("nothing".to_owned(), Target::Null(NullTarget::with_size(Bytes(1 << 20))))]),
                 phase: vec![Phase::new("only", vec![group])],
                 repeat: None,
             })

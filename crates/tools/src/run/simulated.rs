@@ -130,7 +130,7 @@ pub fn on_devices(workload: &Workload, base: &Path) -> Result<Option<Workload>, 
         };
         match target {
             Target::Sim(_) => {}
-            _ if { ends }.any(takes_no_time) => *target = Target::Null(NullTarget::of(Bytes(DEVICE_BYTES))),
+            _ if { ends }.any(takes_no_time) => *target = Target::Null(NullTarget::with_size(Bytes(DEVICE_BYTES))),
             _ => return Err(Unsimulated::Mixed),
         }
     }

@@ -91,7 +91,7 @@ impl Verdicts {
     fn add_result(&mut self, result: &RunResult) {
         self.runs += 1;
         self.rejected += u32::from(result.verdict == RunVerdict::Reject);
-        let Some(run) = DoubtedRun::of(result) else { return };
+        let Some(run) = DoubtedRun::from_result(result) else { return };
         match self.worst.as_ref().map(|worst| worst.doubt.cmp(&run.doubt)) {
             Some(std::cmp::Ordering::Greater) => {}
             Some(std::cmp::Ordering::Equal) => self.doubted += 1,
@@ -150,7 +150,7 @@ impl Verdicts {
 }
 
 impl DoubtedRun {
-    fn of(result: &RunResult) -> Option<DoubtedRun> {
+    fn from_result(result: &RunResult) -> Option<DoubtedRun> {
         let findings = |level: Level| reasons(result.checks.iter().filter(move |finding| finding.level >= level));
         let run = |doubt, reason| Some(DoubtedRun { doubt, reason });
         if result.verdict == RunVerdict::Reject {

@@ -64,7 +64,7 @@ impl BlockHeader {
     }
 
     /// Returns `None` if these are not the bytes of a header.
-    fn of(bytes: &[u8; HEADER_BYTES]) -> Option<BlockHeader> {
+    fn parse(bytes: &[u8; HEADER_BYTES]) -> Option<BlockHeader> {
         let word = |place: usize| bytes[place..].first_chunk().map(|word| u32::from_le_bytes(*word));
         let long = |place: usize| bytes[place..].first_chunk().map(|word| u64::from_le_bytes(*word));
         let kind = match *bytes.first_chunk()? {
@@ -105,7 +105,7 @@ impl Facts {
         self.0.iter().map(|(key, value)| format!("{key}: {value}\n")).collect()
     }
 
-    fn of(text: &str) -> Facts {
+    fn parse(text: &str) -> Facts {
         let fact = |line: &str| line.split_once(": ").map(|(key, value)| (key.to_owned(), value.to_owned()));
         Facts(text.lines().filter_map(fact).collect())
     }

@@ -67,7 +67,7 @@ impl Chunks {
         if crc != crc32c::crc32c(&chunks.held[..whole]).to_le_bytes() {
             return Err(malformed(16, "the checksum of the header is wrong"));
         }
-        chunks.facts = Facts::of(&String::from_utf8_lossy(&chunks.held[16..whole]));
+        chunks.facts = Facts::parse(&String::from_utf8_lossy(&chunks.held[16..whole]));
         chunks.skip(whole + 4);
         Ok(chunks)
     }
@@ -114,7 +114,7 @@ impl Chunks {
         let mut is_lost = false;
         loop {
             let has_header = self.fill(HEADER_BYTES)?;
-            let header = self.held.first_chunk().filter(|_| has_header).and_then(BlockHeader::of);
+            let header = self.held.first_chunk().filter(|_| has_header).and_then(BlockHeader::parse);
             match header {
                 Some(header) if header.payload_bytes <= PAYLOAD_BYTES_MAX => {
                     let whole = HEADER_BYTES + header.payload_bytes as usize;
@@ -184,7 +184,7 @@ impl Chunks {
                 return self.note_loss(self.at, "the index is cut off");
             }
         }
-        self.facts.0.extend(Facts::of(&String::from_utf8_lossy(rest)).0);
+        self.facts.0.extend(Facts::parse(&String::from_utf8_lossy(rest)).0);
         self.is_closed = true;
     }
 }

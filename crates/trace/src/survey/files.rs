@@ -115,7 +115,7 @@ impl Files {
     }
 
     /// Returns the object of a record.
-    fn of(&mut self, record: &Record, process: u32) -> u32 {
+    fn object_of_record(&mut self, record: &Record, process: u32) -> u32 {
         match self.handles.get(&handle_key(record, process)) {
             // A descriptor closed unseen by an exec may refer to another file by now.
             Some(&(number, file)) if file == record.file => number,
@@ -201,7 +201,7 @@ pub(super) fn follow(files: &mut Files, record: &Record, process: u32, other: Op
             files.handles.remove(&handle_key(record, process));
         }
         (Read, _) if record.moved() > 0 => {
-            let number = files.of(record, process);
+            let number = files.object_of_record(record, process);
             let end = record.offset.saturating_add(record.moved());
             let object = &mut files.objects[number as usize];
             // Opened with O_CREAT, and a read returns bytes that the recording never wrote: it existed before.
@@ -211,15 +211,15 @@ pub(super) fn follow(files: &mut Files, record: &Record, process: u32, other: Op
             files.reads(number, end);
         }
         (Write, _) if record.moved() > 0 => {
-            let number = files.of(record, process);
+            let number = files.object_of_record(record, process);
             let end = record.offset.saturating_add(record.moved());
             files.writes(number, record.offset, end);
         }
         (Read | Write | Seek | Sync | Datasync | SyncRange | Map, _) => {
-            files.of(record, process);
+            files.object_of_record(record, process);
         }
         (Trim | Allocate, _) => {
-            let number = files.of(record, process);
+            let number = files.object_of_record(record, process);
             let grows = record.act == Allocate && record.aux & 1 == 0;
             if grows {
                 let object = &mut files.objects[number as usize];
@@ -227,16 +227,16 @@ pub(super) fn follow(files: &mut Files, record: &Record, process: u32, other: Op
             }
         }
         (Truncate, _) => {
-            let number = files.of(record, process);
+            let number = files.object_of_record(record, process);
             let object = &mut files.objects[number as usize];
             (object.size, object.is_known) = (record.length, true);
         }
         (List, _) => {
-            let number = files.of(record, process);
+            let number = files.object_of_record(record, process);
             files.objects[number as usize].kind = Kind::Directory;
         }
         (Stat | Attribute, _) if by_handle => {
-            files.of(record, process);
+            files.object_of_record(record, process);
         }
         (Stat | Attribute, _) => {
             files.note_existing(file, Kind::Unknown);

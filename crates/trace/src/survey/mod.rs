@@ -211,13 +211,13 @@ mod tests {
     use std::io::Cursor;
     use std::path::Path;
 
-    fn of(text: &str) -> Survey {
+    fn read_survey(text: &str) -> Survey {
         let input = Box::new(Cursor::new(text.as_bytes().to_vec()));
         survey(crate::read(input, Path::new("r"), Waits::Manual).unwrap(), |_| true, |_| true).unwrap()
     }
 
     fn initial(text: &str) -> Vec<(String, InitialKind)> {
-        let survey = of(text);
+        let survey = read_survey(text);
         let mut found: Vec<_> =
             survey.initial.iter().map(|entry| (survey.files[entry.file as usize].to_string(), entry.kind)).collect();
         found.sort_by(|a, b| a.0.cmp(&b.0));
@@ -269,8 +269,8 @@ mod tests {
 
     #[test]
     fn a_recording_of_block_io_has_no_names_and_one_of_descriptors_does() {
-        assert!(!of("fio version 3 iolog\n0 a add\n1 a read 0 512\n").has_names);
-        let survey = of("fio version 3 iolog\n0 a add\n1 a open\n1 a read 4096 512\n9 a write 0 512\n");
+        assert!(!read_survey("fio version 3 iolog\n0 a add\n1 a read 0 512\n").has_names);
+        let survey = read_survey("fio version 3 iolog\n0 a add\n1 a open\n1 a read 4096 512\n9 a write 0 512\n");
         assert!(survey.has_names && !survey.has_durations);
         assert_eq!((survey.last_ns, survey.largest_read, survey.largest_write), (9_000, 512, 512));
         assert_eq!(survey.files, [FileName::Path("a".to_owned())]);
@@ -280,10 +280,12 @@ mod tests {
 
     #[test]
     fn created_or_missing_names_did_not_exist() {
-        let survey = of("7 1.0 mkdir(\"/w/d\", 0755) = 0 <0.1>\n\
+        let survey = read_survey(
+            "7 1.0 mkdir(\"/w/d\", 0755) = 0 <0.1>\n\
              7 1.1 stat(\"/w/none\", 0x7ff) = -1 ENOENT (No such file or directory) <0.1>\n\
              7 1.2 rename(\"/w/d\", \"/w/e\") = 0 <0.1>\n\
-             7 1.3 unlink(\"/w/was\") = 0 <0.1>\n");
+             7 1.3 unlink(\"/w/was\") = 0 <0.1>\n",
+        );
         let names: Vec<String> = survey.absent.iter().map(|file| survey.files[*file as usize].to_string()).collect();
         assert_eq!(names, ["/w/d", "/w/none", "/w/e"]);
     }

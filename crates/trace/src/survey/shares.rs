@@ -208,7 +208,7 @@ mod tests {
     use std::io::Cursor;
     use std::path::Path;
 
-    fn of(text: &str, apart: Apart, processes: u32) -> Shares {
+    fn read_shares(text: &str, apart: Apart, processes: u32) -> Shares {
         let input = Box::new(Cursor::new(text.as_bytes().to_vec()));
         shares(crate::read(input, Path::new("r"), Waits::Manual).unwrap(), |_| true, apart, processes).unwrap()
     }
@@ -223,12 +223,12 @@ mod tests {
 
     #[test]
     fn threads_that_change_shared_files_stay_together() {
-        let found = of(SIX, Apart::Resources, 2);
+        let found = read_shares(SIX, Apart::Resources, 2);
         let [one, two, three, four, six, five] = found.process_of[..] else { panic!("{found:?}") };
         assert_eq!((one, six), (two, five), "{found:?}");
         assert_ne!(three, four, "pure readers can be split");
         assert_eq!(found.parts, 4);
-        assert_eq!(of(SIX, Apart::Threads, 2).parts, 6);
+        assert_eq!(read_shares(SIX, Apart::Threads, 2).parts, 6);
     }
 
     #[test]
@@ -236,11 +236,11 @@ mod tests {
         let text: String = (0..40)
             .map(|op| format!("{} 1.{op:02} stat(\"/w/{op}\", 0x7ff) = -1 ENOENT (No such file) <0.000001>\n", op % 5))
             .collect();
-        let found = of(&text, Apart::Threads, 5);
+        let found = read_shares(&text, Apart::Threads, 5);
         let mut processes = found.process_of.clone();
         processes.sort_unstable();
         assert_eq!((processes, found.parts, found.most_lanes), (vec![0, 1, 2, 3, 4], 5, 1));
-        let files = of("fio version 3 iolog\n0 a add\n0 b add\n1 a read 0 1\n2 b read 0 1\n", Apart::Files, 2);
+        let files = read_shares("fio version 3 iolog\n0 a add\n0 b add\n1 a read 0 1\n2 b read 0 1\n", Apart::Files, 2);
         assert_eq!((files.process_of, files.parts), (vec![0, 1], 2));
     }
 }

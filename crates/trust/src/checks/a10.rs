@@ -117,7 +117,7 @@ struct Passes {
 
 /// Returns the two passes of this phase, or of this phase and an earlier one, if both write durably.
 fn passes_of(view: &PhaseView<'_>) -> Option<Passes> {
-    if let Some(ratio) = passes::within(view, OpKind::Write) {
+    if let Some(ratio) = passes::pass_ratio(view, OpKind::Write) {
         return Some(Passes { ratio, first_was_new: !written_before(view, view.earlier.len()) });
     }
     let end = view.plan.end;

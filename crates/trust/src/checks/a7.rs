@@ -114,7 +114,7 @@ fn second_over_first(view: &PhaseView<'_>) -> Option<f64> {
         return None;
     }
     let phases = || passes::against_earlier(view, OpKind::Read).map(|against| against.ratio);
-    passes::within(view, OpKind::Read).or_else(phases)
+    passes::pass_ratio(view, OpKind::Read).or_else(phases)
 }
 
 /// Explains why one pass is not evidence, and what would be.

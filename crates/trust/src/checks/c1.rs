@@ -626,7 +626,7 @@ mod tests {
         assert!(message.contains("by programs that sleep ran and waited for, or by itself"), "{message}");
         // The verdict above the table agrees.
         let load = scene.judge().under_load.unwrap();
-        assert_eq!(load.who(), "programs run by sleep (pid 4711)");
+        assert_eq!(load.source(), "programs run by sleep (pid 4711)");
     }
 
     #[test]

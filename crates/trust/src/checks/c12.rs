@@ -123,16 +123,16 @@ fn io_limits(view: &PhaseView<'_>) -> Vec<Limit> {
             LimitUnit::Ops => ops_rate(value),
         };
         let way = if limit.way == Way::Read { "reads" } else { "writes" };
-        let said =
+        let limit_text =
             format!("a control group limits {way} on {} to {} ({})", layer.name, of(limit.per_second), limit.file);
         let observed = format!("{way} limited to {}", of(limit.per_second));
         let reached = reached(view, &layer.name, limit).filter(|_| !view.is_at_rest());
         found.push(match reached {
-            None => Limit { level: Level::Warn, observed, message: capital(&said) },
+            None => Limit { level: Level::Warn, observed, message: capital(&limit_text) },
             Some(reached) => {
                 let share = reached / limit.per_second;
                 let level = if share >= BINDS_SHARE { Level::Warn } else { Level::Note };
-                let message = format!("{}; {} was reached", capital(&said), of(reached));
+                let message = format!("{}; {} was reached", capital(&limit_text), of(reached));
                 Limit { level, observed: format!("{observed}, {} reached", of(reached)), message }
             }
         });

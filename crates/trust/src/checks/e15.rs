@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_that_leaves_work_behind_is_named_and_forbids_claims() {
+    fn a_side_that_leaves_unfinished_work_is_named_and_forbids_claims() {
         let finding = both(0.1, 1.0, NumberFinding::Difference { ratio: 1.04 }).judge().finding("E15").unwrap();
         assert_eq!(finding.level, Level::Fail);
         assert!(finding.message.starts_with("Runs after one on B are worse by"), "{}", finding.message);

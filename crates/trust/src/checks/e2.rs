@@ -50,7 +50,7 @@ fn examine(view: &PhaseView<'_>) -> Outcome {
     if let Some(reason) = breaks_series(view) {
         return Outcome::skipped(reason);
     }
-    let series = Series::of(view);
+    let series = Series::from_phase(view);
     let rates = series.rates.as_slice();
     if rates.len() < VALUES_MIN {
         return Outcome::skipped(

@@ -39,7 +39,7 @@ fn examine(view: &PhaseView<'_>) -> Outcome {
     if let Some(reason) = breaks_series(view) {
         return Outcome::skipped(reason);
     }
-    let series = Series::of(view);
+    let series = Series::from_phase(view);
     let seconds = series.rates.len();
     if seconds < CHANGE_SECONDS_MIN {
         return Outcome::skipped(format!(

@@ -122,7 +122,7 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<ShortPhase<'a>> {
     if wall_ns >= LONG_NS {
         return None;
     }
-    let series = Series::of(view);
+    let series = Series::from_phase(view);
     // Queues and the device's own cache fill in the first second.
     let rates = series.rates.get(1..).unwrap_or_default();
     let moving = (rates.len() >= MIN_SECONDS && !memory_takes_the_writes(view) && breaks_series(view).is_none())

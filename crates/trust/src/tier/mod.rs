@@ -407,7 +407,7 @@ mod tests {
     fn a_null_target_measures_plumb() {
         let mut scene = Scene::reading(MIB);
         let size = plumb_workload::Bytes(MIB);
-        scene.workload.target.insert("data".to_owned(), Target::Null(plumb_workload::NullTarget::of(size)));
+        scene.workload.target.insert("data".to_owned(), Target::Null(plumb_workload::NullTarget::with_size(size)));
         assert_eq!(tier(&scene, OpKind::Read), Tier::Unknown);
         assert_eq!(scene.level("A1"), None);
     }

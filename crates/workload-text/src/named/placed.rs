@@ -34,7 +34,7 @@ pub(super) fn written(named: &NamedWorkload, text: &str, scale: &Scale) -> Workl
     let mut workload = native::parse(named.name, text).unwrap_or_else(|error| panic!("{error}"));
     named.about.clone_into(&mut workload.description);
     workload.seed = scale.seed;
-    let by = Proportions::of(scale);
+    let by = Proportions::from_scale(scale);
     for target in workload.target.values_mut() {
         by.scale_target(target);
     }
@@ -63,7 +63,7 @@ struct Proportions {
 }
 
 impl Proportions {
-    fn of(scale: &Scale) -> Proportions {
+    fn from_scale(scale: &Scale) -> Proportions {
         let written = Scale::moderate(RunPlace::Directory);
         let share = |wanted: u64, written: u64| wanted as f64 / written as f64;
         Proportions {

@@ -33,14 +33,14 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
         line(&mut text, "seed", written(&workload.seed).map_err(failed)?.get_ref());
     }
     if let Some(repeat) = &workload.repeat {
-        lines(&mut text, "repeat.", &Shortened::of(repeat, None).map_err(failed)?.short);
+        lines(&mut text, "repeat.", &Shortened::new(repeat, None).map_err(failed)?.short);
     }
     if workload.target.is_empty() {
         text.push_str("target = {}\n");
     }
     let mut before: Option<Shortened> = None;
     for (name, target) in &workload.target {
-        let target = Shortened::of(target, before.as_ref()).map_err(failed)?;
+        let target = Shortened::new(target, before.as_ref()).map_err(failed)?;
         for (kind, keys) in target.short.get_ref().as_table().into_iter().flatten() {
             let _ = write!(text, "\n[target.{}.{kind}]\n", key(name), kind = key(kind.get_ref()));
             lines(&mut text, "", keys);
@@ -55,16 +55,16 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     for phase in &workload.phase {
         text.push_str("\n[[phase]]\n");
         let alone = Phase { workers: Vec::new(), companions: Vec::new(), ..phase.clone() };
-        lines(&mut text, "", &Shortened::of(&alone, None).map_err(failed)?.short);
+        lines(&mut text, "", &Shortened::new(&alone, None).map_err(failed)?.short);
         for workers in &phase.workers {
             text.push_str("\n[[phase.workers]]\n");
-            let workers = Shortened::of::<WorkerGroup>(workers, before.as_ref()).map_err(failed)?;
+            let workers = Shortened::new::<WorkerGroup>(workers, before.as_ref()).map_err(failed)?;
             lines(&mut text, "", &workers.short);
             before = Some(workers);
         }
         for companion in &phase.companions {
             text.push_str("\n[[phase.companions]]\n");
-            lines(&mut text, "", &Shortened::of::<Companion>(companion, None).map_err(failed)?.short);
+            lines(&mut text, "", &Shortened::new::<Companion>(companion, None).map_err(failed)?.short);
         }
     }
     Ok(text)
@@ -101,7 +101,7 @@ struct Shortened {
 impl Shortened {
     /// Shortens a value that may resemble the previous one, `before`. Equal parts are shortened in the same way, and
     /// only the rest is tried. A workload can have thousands of workers that differ only in a name.
-    fn of<T: Serialize + DeserializeOwned + PartialEq>(
+    fn new<T: Serialize + DeserializeOwned + PartialEq>(
         value: &T,
         before: Option<&Shortened>,
     ) -> Result<Shortened, WriteError> {

@@ -205,7 +205,7 @@ fn unusual_workloads_print_and_read_back() {
     let sim = "sim:ssd?slow=5%&lying-flush".parse().unwrap();
     let sim = SimTarget { device: sim, size: Bytes(1 << 30), files: Some(64), preallocated_percent: 50, shares: None };
     workload.target.insert("sim".to_owned(), Target::Sim(sim));
-    workload.target.insert("Größe.1".to_owned(), Target::Null(NullTarget::of(Bytes(4097))));
+    workload.target.insert("Größe.1".to_owned(), Target::Null(NullTarget::with_size(Bytes(4097))));
     let nested = vec![Step::Loop { times: 2, steps: vec![Step::Stat { file: Pick::Zipf { theta: 0.9 } }] }];
     let program = Program::new(vec![
         Step::Mix { choices: vec![program::Choice { weight: 0.25, steps: nested }] },
@@ -360,7 +360,7 @@ fn paths_reach_one_place_by_number_or_name() {
         assert_eq!((workload.phase[0].workers[0].count, workload.phase[1].workers[0].count), (1, 3), "{path}");
     }
     let made = set_well(&["target.extra={null={size=4096}}", "phase.0.stop.steady.window=3"]);
-    assert_eq!(made.target["extra"], Target::Null(NullTarget::of(Bytes(4096))));
+    assert_eq!(made.target["extra"], Target::Null(NullTarget::with_size(Bytes(4096))));
     assert_eq!(made.phase[0].stop.steady.unwrap().window, 3);
 }
 

@@ -106,7 +106,7 @@ fn pattern(check: &mut Checker, group: &WorkerGroup, work: &Blocks) {
                 "it is a share of the range, such as 0.1",
             );
         }
-        Pattern::Zoned(zones) => check.within(&["pattern", "zoned"], |check| zoned(check, zones)),
+        Pattern::Zoned(zones) => check.nested(&["pattern", "zoned"], |check| zoned(check, zones)),
         Pattern::ReuseWalk { walkers } => {
             check.positive(["pattern", "reuse-walk", "walkers"], "the number of walkers", u64::from(*walkers), "use 1");
         }
@@ -246,7 +246,7 @@ fn range(check: &mut Checker, group: &WorkerGroup, work: &Blocks, size: Option<u
     }
     if let Pattern::List(offsets) = &work.pattern {
         let limit = size.unwrap_or(MAX_OFFSET_BYTES);
-        check.within(&["pattern", "list"], |check| {
+        check.nested(&["pattern", "list"], |check| {
             for (index, offset) in offsets.iter().enumerate() {
                 if offset.0.checked_add(largest).is_none_or(|end| end > limit) {
                     check.inside(index, |check| {
@@ -283,7 +283,7 @@ fn direct(check: &mut Checker, work: &Blocks) {
                     aligned(check, &[key, "range", "step"], *step);
                 }
             }
-            BlockSize::Weighted(table) => check.within(&[key, "weighted"], |check| {
+            BlockSize::Weighted(table) => check.nested(&[key, "weighted"], |check| {
                 for (index, entry) in table.iter().enumerate() {
                     check.inside(index, |check| aligned(check, &["size"], entry.size));
                 }
@@ -297,7 +297,7 @@ fn direct(check: &mut Checker, work: &Blocks) {
     }
     match &work.pattern {
         Pattern::Stride { stride } => aligned(check, &["pattern", "stride", "stride"], *stride),
-        Pattern::List(offsets) => check.within(&["pattern", "list"], |check| {
+        Pattern::List(offsets) => check.nested(&["pattern", "list"], |check| {
             for (index, offset) in offsets.iter().enumerate() {
                 check.inside(index, |check| aligned(check, &[], *offset));
             }

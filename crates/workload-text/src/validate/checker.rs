@@ -28,7 +28,7 @@ impl Checker {
     }
 
     /// Checks a value several keys below the current position.
-    pub(super) fn within(&mut self, keys: &[&str], check: impl FnOnce(&mut Checker)) {
+    pub(super) fn nested(&mut self, keys: &[&str], check: impl FnOnce(&mut Checker)) {
         let depth = self.path.0.len();
         self.path.0.extend(keys.iter().map(|key| Segment::from(*key)));
         check(self);

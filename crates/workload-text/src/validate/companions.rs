@@ -38,8 +38,8 @@ fn one(check: &mut Checker, phase: &Phase, companion: &Companion) {
         WhenDone::Itself | WhenDone::Phase | WhenDone::Run | WhenDone::RunIfFailed | WhenDone::PhaseIfFailed => {}
     }
     match &companion.does {
-        Activity::Busy(does) => check.within(&["does", "busy"], |check| busy(check, does)),
-        Activity::Exec(does) => check.within(&["does", "exec"], |check| exec(check, does)),
+        Activity::Busy(does) => check.nested(&["does", "busy"], |check| busy(check, does)),
+        Activity::Exec(does) => check.nested(&["does", "exec"], |check| exec(check, does)),
     }
 }
 

@@ -10,7 +10,7 @@ const NAMES_MAX: u64 = 1 << 27;
 /// Checks the names of files.
 pub(super) fn names(check: &mut Checker, names: &Names) {
     match names {
-        Names::Said(paths) | Names::Made(paths) if paths.is_empty() => {
+        Names::Given(paths) | Names::Made(paths) if paths.is_empty() => {
             check.problem(["names", "said"], "the list of files is empty", "name at least one");
         }
         Names::Numbered { count: 0, .. } => {
@@ -28,13 +28,13 @@ pub(super) fn names(check: &mut Checker, names: &Names) {
                 "put `{}` where the file's number should go",
             );
         }
-        Names::Postmark(run) => check.within(&["names", "postmark"], |check| postmark(check, run)),
+        Names::Postmark(run) => check.nested(&["names", "postmark"], |check| postmark(check, run)),
         Names::Trees(names) => {
             if let Some((key, message, help)) = names.problem() {
                 check.problem(["names", "trees", key], message, help);
             }
         }
-        Names::Said(_) | Names::Made(_) | Names::Numbered { .. } => {}
+        Names::Given(_) | Names::Made(_) | Names::Numbered { .. } => {}
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn check(check: &mut Checker, group: &WorkerGroup, load: &NetLoad, ta
     }
     let protocol = load.protocol();
     address(check, protocol, &host.address, "target");
-    check.within(&["work", "net"], |check| match load {
+    check.nested(&["work", "net"], |check| match load {
         NetLoad::Stream(stream) => check.inside("stream", |check| {
             if let Some(block) = stream.block {
                 size(check, "block", block.0, least(protocol), protocol);

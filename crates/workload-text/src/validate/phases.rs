@@ -144,12 +144,12 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                         streams::has_means(check, group, is_real);
                         match &group.work {
                             Work::Blocks(stream) => match &**stream {
-                                BlockStream::Plumb(work) => check.within(&["work", "blocks"], |check| {
+                                BlockStream::Plumb(work) => check.nested(&["work", "blocks"], |check| {
                                     blocks::check(check, phase.cache, group, work, facts);
                                 }),
                                 _ => streams::check(check, phase, group),
                             },
-                            Work::Program(program) => check.within(&["work", "program"], |check| {
+                            Work::Program(program) => check.nested(&["work", "program"], |check| {
                                 let others = if populated.contains(group.target.as_str()) {
                                     OtherFiles::Created
                                 } else {
@@ -163,7 +163,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                                 }
                             }),
                             Work::Copy(copy) => check
-                                .within(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
+                                .nested(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
                             Work::Replay(replay) => replays::check(check, phase, group, replay, target),
                             Work::Net(load) => net::check(check, group, load, target),
                         }
@@ -238,7 +238,7 @@ fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
         });
     }
     let Some(steady) = &stop.steady else { return };
-    check.within(&["stop", "steady"], |check| {
+    check.nested(&["stop", "steady"], |check| {
         check.positive(["round"], "the length of a round", steady.round.0, "`1s` is usual");
         repeat::rule(check, steady.window, steady.max_rounds, steady.range, steady.slope);
         let shortest = steady.round.0.saturating_mul(steady.window.into());
@@ -414,7 +414,7 @@ fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
         Backend::Preadv2 { flags, .. } if !direct => {
             for (index, flag) in flags.iter().enumerate() {
                 if matches!(flag, RwFlag::Hipri | RwFlag::Atomic) {
-                    check.within(&["backend", "preadv2", "flags"], |check| {
+                    check.nested(&["backend", "preadv2", "flags"], |check| {
                         check.inside(index, |check| {
                             check.problem([], "this flag works only with direct I/O", needs_direct);
                         });

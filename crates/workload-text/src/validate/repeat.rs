@@ -14,8 +14,8 @@ const PERCENT_MAX: f64 = 1000.0;
 
 pub(super) fn check(check: &mut Checker, workload: &Workload) {
     match &workload.repeat {
-        Some(Repeat::Rounds(own)) => check.within(&["repeat", "rounds"], |check| rounds(check, workload, own)),
-        Some(Repeat::Ladder(own)) => check.within(&["repeat", "ladder"], |check| ladder(check, workload, own)),
+        Some(Repeat::Rounds(own)) => check.nested(&["repeat", "rounds"], |check| rounds(check, workload, own)),
+        Some(Repeat::Ladder(own)) => check.nested(&["repeat", "ladder"], |check| ladder(check, workload, own)),
         None => {}
     }
 }
@@ -121,7 +121,7 @@ fn ladder(check: &mut Checker, workload: &Workload, ladder: &Ladder) {
         workload.phase.iter().flat_map(|phase| &phase.workers).all(|group| group.pace.open.is_some() == asked)
     };
     match ladder.of {
-        FullLoad::Asked if !rates(true) => check.problem(
+        FullLoad::Requested if !rates(true) => check.problem(
             ["of"],
             "a group of workers sets no rate, so there is no full load",
             "give each a `pace.open.rate`, or use `of = \"peak\"`",

@@ -56,7 +56,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         }
     }
     if let Some(drawn) = group.work.fio() {
-        check.within(&["work", "blocks", "fio"], |check| {
+        check.nested(&["work", "blocks", "fio"], |check| {
             stream(check, drawn);
             // An engine that Plumb does not run has no size that could be checked.
             if drawn.ranges.is_empty() && !matches!(group.backend, Backend::Foreign { .. }) {

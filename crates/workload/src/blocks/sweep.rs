@@ -87,7 +87,8 @@ pub enum SweepParts {
         lengths: Vec<Bytes>,
     },
     /// The listed parts, in this order.
-    Said(Vec<FilePart>),
+    #[serde(rename = "said")]
+    Listed(Vec<FilePart>),
 }
 
 /// A contiguous part of a file.
@@ -154,7 +155,7 @@ impl Sweep {
                 let length = *lengths.get(number).or(lengths.last())?;
                 Some(FilePart { file: u32::try_from(number).ok()?, start: Bytes(0), length })
             }
-            SweepParts::Said(parts) => parts.get(number).copied(),
+            SweepParts::Listed(parts) => parts.get(number).copied(),
         }
     }
 
@@ -162,7 +163,7 @@ impl Sweep {
     pub fn end_in(&self, file: usize) -> u64 {
         match &self.parts {
             SweepParts::Files { .. } => self.part(file).map_or(0, |part| part.length.0),
-            SweepParts::Said(parts) => {
+            SweepParts::Listed(parts) => {
                 parts.iter().filter(|part| part.file as usize == file).map(end_of).max().unwrap_or(0)
             }
         }
@@ -172,7 +173,7 @@ impl Sweep {
     pub fn ends(&self, files: usize) -> Vec<u64> {
         match &self.parts {
             SweepParts::Files { .. } => (0..files).map(|file| self.end_in(file)).collect(),
-            SweepParts::Said(parts) => {
+            SweepParts::Listed(parts) => {
                 let mut ends = vec![0; files];
                 for part in parts {
                     if let Some(end) = ends.get_mut(part.file as usize) {

@@ -106,7 +106,7 @@ fn is_nothing(number: &f64) -> bool {
 
 impl Variable {
     /// Returns the draw without scaling or limits.
-    pub fn of(draw: Draw) -> Variable {
+    pub fn from_draw(draw: Draw) -> Variable {
         Variable { draw, times: 1.0, plus: 0.0, round: None, min: 0.0, max: None }
     }
 
@@ -209,15 +209,15 @@ mod tests {
     fn buffers_fit_the_draws() {
         let drawn = |variable| Amount::Drawn(Box::new(variable)).largest_request();
         let mib = f64::from(1 << 20);
-        let gamma = Variable { times: 64.0 * mib / 1.5, ..Variable::of(Draw::Gamma { shape: 1.5 }) };
+        let gamma = Variable { times: 64.0 * mib / 1.5, ..Variable::from_draw(Draw::Gamma { shape: 1.5 }) };
         let table = Draw::Table(vec![TableRow { weight: 1.0, low: 1.0, high: 20.0 * mib }]);
         for (variable, bytes) in [
-            (Variable { times: 100.0 * mib, plus: 1.0, ..Variable::of(Draw::Uniform) }, (100 << 20) + 1),
-            (Variable { times: -8.0, plus: 8.0, ..Variable::of(Draw::Uniform) }, 8),
-            (Variable { round: Some(1 << 20), ..Variable::of(table) }, 20 << 20),
+            (Variable { times: 100.0 * mib, plus: 1.0, ..Variable::from_draw(Draw::Uniform) }, (100 << 20) + 1),
+            (Variable { times: -8.0, plus: 8.0, ..Variable::from_draw(Draw::Uniform) }, 8),
+            (Variable { round: Some(1 << 20), ..Variable::from_draw(table) }, 20 << 20),
             (Variable { max: Some(5000.0), ..gamma.clone() }, 5000),
             (gamma, 1 << 30),
-            (Variable { times: 100.0, ..Variable::of(Draw::Weibull { shape: 2.0 }) }, 16 << 20),
+            (Variable { times: 100.0, ..Variable::from_draw(Draw::Weibull { shape: 2.0 }) }, 16 << 20),
         ] {
             assert_eq!(drawn(variable.clone()), bytes, "{variable:?}");
         }

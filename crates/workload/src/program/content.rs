@@ -19,7 +19,8 @@ pub enum ProgramContent {
         every: Bytes,
     },
     /// Every word is unique, by its record and its position in the record.
-    Told {
+    #[serde(rename = "told")]
+    UniqueWords {
         /// Number that is added to every word.
         seed: u64,
     },

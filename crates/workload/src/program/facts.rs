@@ -217,7 +217,7 @@ impl Step {
                 FileWork::Make => &[OpKind::Create],
                 FileWork::Link => &[OpKind::Link],
                 FileWork::Symlink => &[OpKind::Symlink],
-                FileWork::Look => &[OpKind::Stat],
+                FileWork::Stat => &[OpKind::Stat],
                 FileWork::Remove => &[OpKind::Unlink],
             },
             // Shared steps nest in their own way; `Program::shared_steps` lists them.
@@ -237,7 +237,7 @@ impl Step {
             Step::Open(open) => open.changes(),
             Step::Map(map) => map.write,
             Step::Transfer(transfer) => transfer.writes(),
-            Step::OfFile(file) => file.does != FileWork::Look,
+            Step::OfFile(file) => file.does != FileWork::Stat,
             Step::Postmark(_) | Step::Shared(_) | Step::LoadFile(_) => true,
             Step::Trees(step) => step.changes(),
             Step::HoldDirectories(_) => false,

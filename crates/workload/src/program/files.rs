@@ -111,7 +111,8 @@ pub enum FileWork {
     /// `symlink` to the last path component of the file `to`.
     Symlink,
     /// `stat`. If the file is not empty, also `open`, `read` up to its length, and `close`.
-    Look,
+    #[serde(rename = "look")]
+    Stat,
     /// `unlink` of the file.
     Remove,
 }

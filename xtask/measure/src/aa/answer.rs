@@ -79,9 +79,9 @@ impl Verdicts {
             (self.secondary, "secondary"),
             (self.rejected, "runs rejected"),
         ];
-        let said: Vec<String> =
+        let read: Vec<String> =
             parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-        if said.is_empty() { "no numbers".to_owned() } else { said.join(", ") }
+        if read.is_empty() { "no numbers".to_owned() } else { read.join(", ") }
     }
 }
 
@@ -108,7 +108,7 @@ fn in_words(contrast: &Contrast) -> String {
 }
 
 /// Parses the output of `plumb compare --json`.
-pub(super) fn of_comparison(output: &Output) -> Ending {
+pub(super) fn read_comparison(output: &Output) -> Ending {
     ending(output, |comparison: Comparison| {
         let mut verdicts = Verdicts { rejected: comparison.left_out.len() as u32, ..Verdicts::default() };
         comparison.contrasts.iter().filter(|one| !one.rejected).for_each(|contrast| verdicts.count(contrast));
@@ -117,7 +117,7 @@ pub(super) fn of_comparison(output: &Output) -> Ending {
 }
 
 /// Parses the output of `plumb study run --json`.
-pub(super) fn of_study(output: &Output) -> Ending {
+pub(super) fn read_study(output: &Output) -> Ending {
     ending(output, |report: StudyReport| {
         let mut verdicts = Verdicts { rejected: report.counts.rejected, ..Verdicts::default() };
         for contrast in &report.contrasts {
@@ -132,7 +132,7 @@ pub(super) fn of_study(output: &Output) -> Ending {
 }
 
 /// Parses the output of `plumb gate --json`. For equal sides, `regression` is false.
-pub(super) fn of_gate(output: &Output) -> Ending {
+pub(super) fn read_gate(output: &Output) -> Ending {
     ending(output, |gate: Gate| {
         let mut verdicts = Verdicts { rejected: gate.left_out.len() as u32, ..Verdicts::default() };
         match gate.answer {
@@ -145,15 +145,15 @@ pub(super) fn of_gate(output: &Output) -> Ending {
 }
 
 fn ending<T: serde::de::DeserializeOwned>(output: &Output, verdicts: impl Fn(T) -> Verdicts) -> Ending {
-    let said: Result<T> = plumb_document::json::from_slice(&output.stdout).context("no answer in JSON");
-    match (output.status.code(), said) {
+    let read: Result<T> = plumb_document::json::from_slice(&output.stdout).context("no answer in JSON");
+    match (output.status.code(), read) {
         (Some(130) | None, _) => Ending::Interrupted,
         // 3: checks rejected too much; the rest is judged, and counts as an answer. 1 and 6 come from a gate.
-        (Some(0 | 1 | 3 | 6), Ok(said)) => Ending::Judged(verdicts(said)),
-        (_, said) => {
+        (Some(0 | 1 | 3 | 6), Ok(read)) => Ending::Judged(verdicts(read)),
+        (_, read) => {
             let errors = String::from_utf8_lossy(&output.stderr);
             let last: Vec<&str> = errors.lines().rev().filter(|line| !line.trim().is_empty()).take(4).collect();
-            let why = said.err().map(|error| format!("{error:#}: ")).unwrap_or_default();
+            let why = read.err().map(|error| format!("{error:#}: ")).unwrap_or_default();
             let last: Vec<&str> = last.into_iter().rev().collect();
             Ending::Failed(format!("{why}{}: {}", output.status, last.join(" | ")))
         }

@@ -1,7 +1,7 @@
 //! A comparison of two equal places.
 
 use super::Site;
-use super::answer::{Ending, of_comparison};
+use super::answer::{Ending, read_comparison};
 use super::places::{Mounted, STORAGES, TRIAL};
 use anyhow::Result;
 use plumb_workload_text::named::NAMED;
@@ -38,9 +38,9 @@ pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, End
     let pair = if (index / STORAGES.len()).is_multiple_of(2) { Pair::Twins } else { Pair::Same };
     let work = NAMED[index / (2 * STORAGES.len()) % NAMED.len()].name;
     let folder = tempfile::Builder::new().prefix(TRIAL).tempdir_in(site.work)?;
-    let first = Mounted::of(storage, site.work, folder.path(), 'a')?;
+    let first = Mounted::mount(storage, site.work, folder.path(), 'a')?;
     let second = match pair {
-        Pair::Twins => Some(Mounted::of(storage, site.work, folder.path(), 'b')?),
+        Pair::Twins => Some(Mounted::mount(storage, site.work, folder.path(), 'b')?),
         Pair::Same => None,
     };
     let places = [first.place(), second.as_ref().map_or(first.place(), Mounted::place)];
@@ -66,5 +66,5 @@ pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, End
             "--no-store",
         ],
     )?;
-    Ok((format!("{}, {}, {work}", storage.name(), pair.name()), of_comparison(&output)))
+    Ok((format!("{}, {}, {work}", storage.name(), pair.name()), read_comparison(&output)))
 }

@@ -1,7 +1,7 @@
 //! A gate of two equal places.
 
 use super::Site;
-use super::answer::{Ending, of_gate};
+use super::answer::{Ending, read_gate};
 use super::comparison::Pair;
 use super::places::{Mounted, Storage, TRIAL};
 use crate::mount::FileSystem;
@@ -22,9 +22,9 @@ pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, End
     let pair = if (index / STORAGES.len()).is_multiple_of(2) { Pair::Twins } else { Pair::Same };
     let work = NAMED[index / (2 * STORAGES.len()) % NAMED.len()].name;
     let folder = tempfile::Builder::new().prefix(TRIAL).tempdir_in(site.work)?;
-    let first = Mounted::of(storage, site.work, folder.path(), 'a')?;
+    let first = Mounted::mount(storage, site.work, folder.path(), 'a')?;
     let second = match pair {
-        Pair::Twins => Some(Mounted::of(storage, site.work, folder.path(), 'b')?),
+        Pair::Twins => Some(Mounted::mount(storage, site.work, folder.path(), 'b')?),
         Pair::Same => None,
     };
     let places = [first.place(), second.as_ref().map_or(first.place(), Mounted::place)];
@@ -33,5 +33,5 @@ pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, End
     let words = ["gate", "--baseline", &a, "--candidate", &b, "--for", work, "--budget", BUDGET, "--size", SIZE];
     let rest = ["--seed", &seed, "--json", "--no-store"];
     let output = site.plumb(folder.path(), &[words.as_slice(), rest.as_slice()].concat())?;
-    Ok((format!("{}, {}, {work}", storage.name(), pair.name()), of_gate(&output)))
+    Ok((format!("{}, {}, {work}", storage.name(), pair.name()), read_gate(&output)))
 }

@@ -160,7 +160,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of<'a>(records: impl Iterator<Item = &'a Record>) -> Counts {
+    fn from_records<'a>(records: impl Iterator<Item = &'a Record>) -> Counts {
         let mut counts = Counts::default();
         for record in records {
             counts.seconds_most = counts.seconds_most.max(record.seconds);
@@ -220,7 +220,7 @@ fn report(tally: &Tally, trials: &[(Kind, u32)]) -> Result<()> {
         ("all", None),
     ];
     for (name, kind) in kinds {
-        let counts = Counts::of(asked(kind));
+        let counts = Counts::from_records(asked(kind));
         if counts.trials + counts.empty + counts.failed == 0 {
             continue;
         }
@@ -271,7 +271,7 @@ mod tests {
         let open = || Verdicts { cannot_tell: 1, ..Verdicts::default() };
         let verdicts = |index| if index < count { claimed() } else { open() };
         let records: Vec<Record> = (0..100).map(|index| record(index, Ending::Judged(verdicts(index)))).collect();
-        Counts::of(records.iter())
+        Counts::from_records(records.iter())
     }
 
     // Protects: a rate that may still be 5 % passes, and one that cannot be fails; a
@@ -281,12 +281,12 @@ mod tests {
         assert!(claims(10).broken("x").is_empty());
         assert_eq!(claims(11).broken("x"), ["x: false claims in more than 5.6 %, where 5 % were promised"]);
         let exact = Verdicts { exact_claims: vec!["b fewer".to_owned()], ..Verdicts::default() };
-        let one = Counts::of([record(0, Ending::Judged(exact))].iter());
+        let one = Counts::from_records([record(0, Ending::Judged(exact))].iter());
         assert_eq!(one.broken("x"), ["x: 1 false claims of exact counts"]);
-        let failed = Counts::of([record(0, Ending::Failed("no".to_owned()))].iter());
+        let failed = Counts::from_records([record(0, Ending::Failed("no".to_owned()))].iter());
         assert_eq!(failed.broken("x"), ["x: 1 of 1 trials failed or had no numbers"]);
         // A trial that judged nothing does not improve the rate.
-        let empty = Counts::of([record(0, Ending::Judged(Verdicts::default()))].iter());
+        let empty = Counts::from_records([record(0, Ending::Judged(Verdicts::default()))].iter());
         assert_eq!((empty.trials, empty.empty), (0, 1));
     }
 

@@ -44,7 +44,7 @@ pub(super) enum Mounted {
 
 impl Mounted {
     /// Mounts a new file system below `folder` for the side `letter`. Disks are images that `work` has for each side.
-    pub(super) fn of(storage: Storage, work: &Path, folder: &Path, letter: char) -> Result<Mounted> {
+    pub(super) fn mount(storage: Storage, work: &Path, folder: &Path, letter: char) -> Result<Mounted> {
         let place = folder.join(letter.to_string());
         let mounted = match storage {
             Storage::Disk(kind) => {

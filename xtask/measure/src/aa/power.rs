@@ -249,7 +249,7 @@ struct GatePlaces {
 }
 
 impl GatePlaces {
-    fn of(sides: Sides, work: Option<&Path>) -> Result<GatePlaces> {
+    fn create(sides: Sides, work: Option<&Path>) -> Result<GatePlaces> {
         let folder = work.map(|work| tempfile::Builder::new().prefix(TRIAL).tempdir_in(work)).transpose()?;
         let word = |path: &Path| path.to_string_lossy().into_owned();
         let mut places = GatePlaces {
@@ -277,7 +277,7 @@ impl GatePlaces {
                 (places._memory, places._overlay) = (Some(memory), Some(overlay));
             }
             (Sides::Twins(storage), Some(folder), Some(work)) => {
-                let [a, b] = ['a', 'b'].map(|letter| Mounted::of(storage, work, folder.path(), letter));
+                let [a, b] = ['a', 'b'].map(|letter| Mounted::mount(storage, work, folder.path(), letter));
                 let (a, b) = (a?, b?);
                 (places.baseline, places.candidate) = (word(a.place()), word(b.place()));
                 places._mounted = vec![a, b];
@@ -290,7 +290,7 @@ impl GatePlaces {
 }
 
 fn gate(setup: &Setup<'_>, scenario: &Scenario, budget: &[&str], seed: u64) -> Result<Gate> {
-    let places = GatePlaces::of(scenario.sides, setup.work)?;
+    let places = GatePlaces::create(scenario.sides, setup.work)?;
     let (a, b, seed) = (&places.baseline, &places.candidate, seed.to_string());
     let words = ["gate", "--baseline", a, "--candidate", b, "--seed", &seed, "--json", "--no-store"];
     let mut command = Command::new(setup.plumb);

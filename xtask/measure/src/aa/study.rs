@@ -1,7 +1,7 @@
 //! A study of a factor whose levels change nothing.
 
 use super::Site;
-use super::answer::{Ending, of_study};
+use super::answer::{Ending, read_study};
 use super::places::{STORAGES, Storage, TRIAL};
 use anyhow::Result;
 use std::path::Path;
@@ -108,7 +108,7 @@ struct Design {
 }
 
 impl Design {
-    fn of(index: u32) -> Design {
+    fn from_index(index: u32) -> Design {
         let index = index as usize;
         let ground =
             STORAGES.get(index % (STORAGES.len() + 1)).map_or(Ground::Device, |storage| Ground::Files(*storage));
@@ -176,13 +176,13 @@ impl Design {
 }
 
 pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, Ending)> {
-    let design = Design::of(index);
+    let design = Design::from_index(index);
     let folder = tempfile::Builder::new().prefix(TRIAL).tempdir_in(site.work)?;
     let file = folder.path().join("study.toml");
     std::fs::write(&file, design.text(index, seed, folder.path()))?;
     let output = site.plumb(folder.path(), &["study", "run", &file.to_string_lossy(), "--json"])?;
     // The next study cleans up after an interrupted one; only then is its directory free.
-    let ending = of_study(&output);
+    let ending = read_study(&output);
     if !matches!(ending, Ending::Judged(_)) {
         site.plumb(folder.path(), &["clean"])?;
     }
@@ -192,7 +192,7 @@ pub(super) fn run(site: &Site<'_>, index: u32, seed: u64) -> Result<(String, End
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_study::file::{Beside, PlanOptions, plan};
+    use plumb_study::file::{FilesInDirectory, PlanOptions, plan};
     use std::collections::BTreeSet;
     use std::path::PathBuf;
 
@@ -201,12 +201,13 @@ mod tests {
     fn studies_are_of_every_kind() {
         let (mut pairs, mut labels, mut plots) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for index in 0..60 {
-            let design = Design::of(index);
+            let design = Design::from_index(index);
             pairs.insert((format!("{:?}", design.ground), design.work.name));
             labels.insert((format!("{:?}", design.ground), design.labels.levels, design.labels.change));
             plots.insert((design.labels.levels, design.labels.change, design.plots));
             let text = design.text(index, 7, Path::new("/tmp/x"));
-            let planned = plan("study.toml", &text, &PlanOptions::default(), &mut Beside(PathBuf::from("/tmp")));
+            let planned =
+                plan("study.toml", &text, &PlanOptions::default(), &mut FilesInDirectory(PathBuf::from("/tmp")));
             planned.unwrap_or_else(|error| panic!("{text}\n{error}"));
         }
         let grounds = STORAGES.len() + 1;

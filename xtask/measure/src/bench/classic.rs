@@ -302,7 +302,7 @@ fn round_line(case: &Case, own: &Run, tool: &Run) -> String {
 fn rows(case: &Case, owns: &[Run], tools: &[Run]) -> Vec<Row> {
     let row = |what: &str, unit, pick: &dyn Fn(&Run) -> f64, bar| {
         let series = |all: &[Run]| -> Vec<f64> { all.iter().map(pick).collect() };
-        Row::of((&format!("{}: {what}", case.name), case.line.tool), unit, &series(owns), &series(tools), bar)
+        Row::compare((&format!("{}: {what}", case.name), case.line.tool), unit, &series(owns), &series(tools), bar)
     };
     let cpu_ratio = |work: &dyn Fn(&Run) -> f64| {
         let cpu = |run: &Run| run.cpu_seconds / work(run);

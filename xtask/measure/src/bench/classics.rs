@@ -90,18 +90,18 @@ impl Line {
         let (status, cpu_seconds) = child::wait(child)?;
         let wall_seconds = start.elapsed().as_secs_f64();
         let printed = ToolOutput { output: Output { status, stdout, stderr }, input: self.input, arrivals };
-        let said = || {
+        let shown = || {
             let [stdout, stderr] =
                 [&printed.output.stdout, &printed.output.stderr].map(|text| String::from_utf8_lossy(text));
             // Some tools print errors to standard output.
             if stderr.trim().is_empty() { stdout.trim().to_owned() } else { stderr.trim().to_owned() }
         };
         if !status.success() {
-            bail!("{command:?}: {status}\n{}", said());
+            bail!("{command:?}: {status}\n{}", shown());
         }
-        let rates = (self.reads)(&printed).with_context(|| format!("the output of {command:?}:\n{}", said()))?;
+        let rates = (self.reads)(&printed).with_context(|| format!("the output of {command:?}:\n{}", shown()))?;
         if rates.is_empty() {
-            bail!("{command:?} printed no rate:\n{}", said());
+            bail!("{command:?} printed no rate:\n{}", shown());
         }
         Ok(Run { wall_seconds, cpu_seconds, rates })
     }
@@ -145,13 +145,13 @@ type Arrivals = Vec<(usize, f64)>;
 
 /// Reads an output to its end.
 fn arriving(mut stdout: impl Read, start: Instant) -> std::io::Result<(Vec<u8>, Arrivals)> {
-    let (mut said, mut arrivals, mut piece) = (Vec::new(), Vec::new(), [0; 4096]);
+    let (mut collected, mut arrivals, mut piece) = (Vec::new(), Vec::new(), [0; 4096]);
     loop {
         match stdout.read(&mut piece)? {
-            0 => return Ok((said, arrivals)),
+            0 => return Ok((collected, arrivals)),
             length => {
-                said.extend_from_slice(&piece[..length]);
-                arrivals.push((said.len(), start.elapsed().as_secs_f64()));
+                collected.extend_from_slice(&piece[..length]);
+                arrivals.push((collected.len(), start.elapsed().as_secs_f64()));
             }
         }
     }

@@ -186,7 +186,7 @@ pub(crate) fn dialect(options: &Options) -> Result<()> {
     let data = bench.folder.path().join("data");
     let file = format!("--filename={}", data.display());
     lay_out(&data)?;
-    let device = LoopDevice::of(&data, LoopMode::ReadOnly);
+    let device = LoopDevice::attach(&data, LoopMode::ReadOnly);
     if device.is_none() {
         println!("SKIPPED: O_DIRECT on a loop device: no loop device is available (root is needed)");
     }

@@ -224,7 +224,7 @@ pub(crate) fn engine(options: &Options) -> Result<()> {
         println!("\nuser instructions an op, null:");
         match instructions(&bench, &fio) {
             Ok(all) => all.iter().for_each(|(what, number, bar)| {
-                println!("  {number:7.1}  {:15}  {what}", bar.says(*number));
+                println!("  {number:7.1}  {:15}  {what}", bar.format(*number));
             }),
             Err(error) => report.case("instructions", Err(error)),
         }

@@ -78,16 +78,16 @@ fn speed(mut command: Command, script: &Path) -> Result<Speed> {
         output = command.output()?;
         tries += 1;
     }
-    let said = String::from_utf8_lossy(&output.stdout);
-    match ops_per_second(&said) {
+    let printed = String::from_utf8_lossy(&output.stdout);
+    match ops_per_second(&printed) {
         Some(ops_per_second) if ops_per_second > 0.0 => Ok(Speed { ops_per_second, cpu_ns: f64::NAN }),
-        _ => bail!("{command:?} measured nothing:\n{said}{}", String::from_utf8_lossy(&output.stderr)),
+        _ => bail!("{command:?} measured nothing:\n{printed}{}", String::from_utf8_lossy(&output.stderr)),
     }
 }
 
 /// Parses `9.6: IO Summary: 22354 ops 22331.700 ops/s …`.
-fn ops_per_second(said: &str) -> Option<f64> {
-    let summary = said.lines().find_map(|line| line.split_once("IO Summary:"))?.1;
+fn ops_per_second(printed: &str) -> Option<f64> {
+    let summary = printed.lines().find_map(|line| line.split_once("IO Summary:"))?.1;
     summary.split_once(" ops ")?.1.split_whitespace().next()?.parse().ok()
 }
 
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_summary_is_read() {
-        let said = "4.0: Running...\n9.6: IO Summary: 22354 ops 22331.700 ops/s 0/4467 rd/wr  17.5mb/s 0.177ms/op\n";
-        assert_eq!(ops_per_second(said), Some(22331.7));
+        let printed = "4.0: Running...\n9.6: IO Summary: 22354 ops 22331.700 ops/s 0/4467 rd/wr  17.5mb/s 0.177ms/op\n";
+        assert_eq!(ops_per_second(printed), Some(22331.7));
         assert_eq!(ops_per_second("9.6: Run stopped early\n"), None);
     }
 

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_seconds_are_replaced_by_when_things_were_said() {
+    fn whole_seconds_are_replaced_by_the_times_of_the_output() {
         let report = |seconds: &str| {
             format!(
                 "pm>Creating files...Done\nPerforming transactions..........Done\nDeleting files...Done\nTime:\n\t1 seconds total\n\t{seconds} seconds of transactions (100 per second)\n\tCreation alone: 50 files (50 per second)\n\tDeletion alone: 60 files (60 per second)\n"

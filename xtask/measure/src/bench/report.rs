@@ -71,7 +71,7 @@ mod tests {
     fn a_failure_is_an_error_with_its_text_and_leaves_other_rows() {
         let mut report = Report::default();
         report.case("first", Err(anyhow::anyhow!("`tool -x`: exit status: 1\nno such option")));
-        report.case("second", Ok(vec![Row::of(("second", "tool"), Unit::Ops, &[2.0], &[1.0], Bar::AtLeast(3.0))]));
+        report.case("second", Ok(vec![Row::compare(("second", "tool"), Unit::Ops, &[2.0], &[1.0], Bar::AtLeast(3.0))]));
         assert_eq!(report.rows.len(), 1);
         let error = report.finish().unwrap_err().to_string();
         assert_eq!(error, "1 case failed:\nfirst: `tool -x`: exit status: 1\nno such option");
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_missed_bar_and_a_skipped_case_are_no_errors_but_no_case_is() {
         let mut report = Report::default();
-        report.case("slow", Ok(vec![Row::of(("slow", "tool"), Unit::Ops, &[1.0], &[2.0], Bar::AtLeast(1.0))]));
+        report.case("slow", Ok(vec![Row::compare(("slow", "tool"), Unit::Ops, &[1.0], &[2.0], Bar::AtLeast(1.0))]));
         assert!(report.finish().is_ok());
         let mut report = Report::default();
         report.skip("absent", "apt-get install tool");

@@ -50,10 +50,10 @@ mod tests {
 
     #[test]
     fn the_rate_is_the_mean_of_all_seconds_and_not_their_maximum() {
-        let said = "submitter=0, tid=1, file=data, nfiles=1, node=-1\nIOPS=80384, BW=314MiB/s, IOS/call=16/15\n\
+        let printed = "submitter=0, tid=1, file=data, nfiles=1, node=-1\nIOPS=80384, BW=314MiB/s, IOS/call=16/15\n\
                     IOPS=112.13K, BW=438MiB/s, IOS/call=16/16\nIOPS=1.20M, BW=4687MiB/s, IOS/call=16/16\n\
                     Exiting on timeout\nMaximum IOPS=1.20M\n";
-        assert_eq!(mean_iops(said), Some((80_384.0 + 112_130.0 + 1_200_000.0) / 3.0));
+        assert_eq!(mean_iops(printed), Some((80_384.0 + 112_130.0 + 1_200_000.0) / 3.0));
         assert_eq!(mean_iops("Exiting on timeout\nMaximum IOPS=0\n"), None);
     }
 }

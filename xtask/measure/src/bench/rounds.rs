@@ -41,12 +41,12 @@ impl Bar {
     }
 
     /// Formats the bar for a table, next to the value.
-    pub(super) fn says(self, value: f64) -> String {
-        self.says_in("", value)
+    pub(super) fn format(self, value: f64) -> String {
+        self.format_in("", value)
     }
 
-    /// Like [`Bar::says`], for a value with a unit such as ` ms`.
-    fn says_in(self, unit: &str, value: f64) -> String {
+    /// Like [`Bar::format`], for a value with a unit such as ` ms`.
+    fn format_in(self, unit: &str, value: f64) -> String {
         let word = if self.is_met(value) { "met" } else { "MISSED" };
         match self {
             Bar::AtLeast(bar) => format!("{word:7} (≥ {bar}{unit})"),
@@ -128,11 +128,14 @@ impl Row {
     pub(super) fn new(case: &str, peer: &str, plumb: &[Speed], other: &[Speed], bar: Bar) -> Row {
         let rates = |speeds: &[Speed]| -> Vec<f64> { speeds.iter().map(|speed| speed.ops_per_second).collect() };
         let cpu_ratios = plumb.iter().zip(other).map(|(own, other)| other.cpu_ns / own.cpu_ns);
-        Row { cpu_ratio: median(cpu_ratios), ..Row::of((case, peer), Unit::Ops, &rates(plumb), &rates(other), bar) }
+        Row {
+            cpu_ratio: median(cpu_ratios),
+            ..Row::compare((case, peer), Unit::Ops, &rates(plumb), &rates(other), bar)
+        }
     }
 
     /// Compares values of any unit, round by round.
-    pub(super) fn of((case, peer): (&str, &str), unit: Unit, plumb: &[f64], other: &[f64], bar: Bar) -> Row {
+    pub(super) fn compare((case, peer): (&str, &str), unit: Unit, plumb: &[f64], other: &[f64], bar: Bar) -> Row {
         let ratios: Vec<f64> = plumb.iter().zip(other).map(|(own, other)| unit.ratio(*own, *other)).collect();
         Row {
             case: case.to_owned(),
@@ -166,7 +169,7 @@ impl Row {
     }
 
     fn bar_text(&self) -> String {
-        self.bar.says_in(self.judged_unit(), self.judged())
+        self.bar.format_in(self.judged_unit(), self.judged())
     }
 
     /// Returns the unit of [`Row::judged`]; ratios have none.
@@ -313,7 +316,7 @@ mod tests {
         let rows = alternate("case", 3, own, peers).unwrap();
         assert_eq!(rows[0].ratio, 4.0, "ratios 2, 4 and 20; the medians are 20 and 5, whose ratio happens to be 4 too");
         assert_eq!(rows[0].other, 5.0);
-        assert_eq!(rows[0].bar.says(rows[0].ratio), "met     (≥ 4)");
+        assert_eq!(rows[0].bar.format(rows[0].ratio), "met     (≥ 4)");
     }
 
     #[test]
@@ -322,15 +325,19 @@ mod tests {
         let row = |own: [f64; 8]| Row::new("case", "peer", &speeds(own), &speeds([100.0; 8]), Bar::AtLeast(1.0));
         let firm = row([97.0, 98.0, 98.0, 98.0, 99.0, 99.0, 99.0, 99.5]);
         let wide = row([97.0, 98.0, 98.0, 98.0, 99.0, 101.0, 102.0, 103.0]);
-        assert_eq!([&firm, &wide].map(|row| row.bar.says(row.ratio)), ["MISSED  (≥ 1)", "MISSED  (≥ 1)"]);
-        let said = |row: &Row| row.sentence().unwrap();
-        assert!(said(&firm).ends_with("missed."), "{}", said(&firm));
-        assert!(said(&wide).ends_with("missed. By less than the rounds differ: 0.970 to 1.030."), "{}", said(&wide));
+        assert_eq!([&firm, &wide].map(|row| row.bar.format(row.ratio)), ["MISSED  (≥ 1)", "MISSED  (≥ 1)"]);
+        let sentence = |row: &Row| row.sentence().unwrap();
+        assert!(sentence(&firm).ends_with("missed."), "{}", sentence(&firm));
+        assert!(
+            sentence(&wide).ends_with("missed. By less than the rounds differ: 0.970 to 1.030."),
+            "{}",
+            sentence(&wide)
+        );
     }
 
     #[test]
     fn less_time_is_a_higher_ratio_and_a_most_judges_plumbs_own_value() {
-        let row = |bar| Row::of(("case", "peer"), Unit::Milliseconds, &[5.0, 4.0, 8.0], &[10.0, 10.0, 10.0], bar);
+        let row = |bar| Row::compare(("case", "peer"), Unit::Milliseconds, &[5.0, 4.0, 8.0], &[10.0, 10.0, 10.0], bar);
         assert_eq!(row(Bar::AtLeast(2.0)).ratio, 2.0);
         assert_eq!(row(Bar::AtLeast(2.1)).is_met(), Some(false));
         assert_eq!((row(Bar::AtMost(5.0)).is_met(), row(Bar::AtMost(4.9)).is_met()), (Some(true), Some(false)));

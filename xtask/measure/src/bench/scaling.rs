@@ -53,7 +53,7 @@ pub(crate) fn scaling(options: &Options) -> Result<()> {
     );
     let data = bench.folder.path().join("data");
     lay_out(&data)?;
-    let device = LoopDevice::of(&data, LoopMode::ReadOnly);
+    let device = LoopDevice::attach(&data, LoopMode::ReadOnly);
     let file = format!("--filename={}", data.display());
     let mut places = vec![("cached", vec![file.clone(), "--invalidate=0".to_owned()])];
     match &device {

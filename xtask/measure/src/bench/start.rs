@@ -117,7 +117,7 @@ fn timed_rounds(plumb: &Plumb, program: &Path, case: &Case, rounds: usize) -> Re
     let cpu_ratio = median(tools.iter().zip(&owns).map(|(tool, own)| tool.cpu_ms / own.cpu_ms));
     let row = |what: &str, pick, bar| {
         let name = format!("{}: {what}", case.name());
-        Row::of((&name, case.tool), Unit::Milliseconds, &series(&owns, pick), &series(&tools, pick), bar)
+        Row::compare((&name, case.tool), Unit::Milliseconds, &series(&owns, pick), &series(&tools, pick), bar)
     };
     Ok(vec![row("wall time", wall, case.bar).with_cpu_ratio(cpu_ratio), row("CPU time", cpu, Bar::Shown)])
 }

@@ -79,8 +79,8 @@ fn compare(
             real.push(theirs()?);
             own.push(ours()?);
         }
-        let said = |all: &[f64]| all.iter().map(|ops| rate(*ops)).collect::<Vec<_>>().join("  ");
-        println!("  {}  plumb {}   {tool} {}", round + 1, said(&own[round]), said(&real[round]));
+        let text = |all: &[f64]| all.iter().map(|ops| rate(*ops)).collect::<Vec<_>>().join("  ");
+        println!("  {}  plumb {}   {tool} {}", round + 1, text(&own[round]), text(&real[round]));
     }
     // The tools do not report CPU time.
     let series = |all: &[Vec<f64>], line: usize| -> Vec<Speed> {
@@ -97,14 +97,14 @@ fn rates(mut command: Command, place: &Path, words: &str, lines: &[&str]) -> Res
     let folder = tempfile::tempdir_in(place).with_context(|| format!("a directory in {}", place.display()))?;
     command.args(words.split(' ')).current_dir(folder.path());
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         bail!("{command:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     }
     let number = |line: &&str| {
-        let behind = said.lines().find_map(|row| row.trim_start().strip_prefix(line)?.strip_prefix(' '));
+        let behind = text.lines().find_map(|row| row.trim_start().strip_prefix(line)?.strip_prefix(' '));
         let first = behind.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-        first.with_context(|| format!("{command:?} says nothing of `{line}`:\n{said}"))
+        first.with_context(|| format!("{command:?} says nothing of `{line}`:\n{text}"))
     };
     lines.iter().map(number).collect()
 }

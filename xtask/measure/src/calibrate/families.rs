@@ -29,15 +29,15 @@ const fn promised_by_pilot(contrasts: u32, units: u32, design: Design, freedom: 
 
 /// Returns an easy factor whose effect varies between plots by this multiple of a run's spread, over 2 to 5 plots.
 const fn easy(interaction: f64) -> [Drawn; 5] {
-    const fn of(contrasts: u32, units: u32, pairs: u32, interaction: f64) -> Drawn {
+    const fn draw_pairs(contrasts: u32, units: u32, pairs: u32, interaction: f64) -> Drawn {
         Drawn { design: Design::PairsOnPlots { pairs, interaction }, ..drawn(contrasts, units, Noise::Normal) }
     }
     [
-        of(1, 2, 5, interaction),
-        of(3, 2, 3, interaction),
-        of(9, 3, 2, interaction),
-        of(3, 3, 10, interaction),
-        of(20, 5, 3, interaction),
+        draw_pairs(1, 2, 5, interaction),
+        draw_pairs(3, 2, 3, interaction),
+        draw_pairs(9, 3, 2, interaction),
+        draw_pairs(3, 3, 10, interaction),
+        draw_pairs(20, 5, 3, interaction),
     ]
 }
 

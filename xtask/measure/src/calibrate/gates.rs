@@ -82,19 +82,19 @@ impl Answers {
         Some(if first.suspected { self.0[at + 1] } else { first })
     }
 
-    fn look(&self, counted: Counted) -> Result<Outcome> {
+    fn classify(&self, counted: Counted) -> Result<Outcome> {
         let is = |sessions: u32, answer: GateAnswer| match self.after(sessions) {
-            None => Outcome::Beside,
-            Some(found) => Outcome::of(found.answer == answer),
+            None => Outcome::NotCounted,
+            Some(found) => Outcome::from_hit(found.answer == answer),
         };
         Ok(match counted {
             Counted::RegressionAfter(sessions) => is(sessions, GateAnswer::Regression),
             Counted::CannotTellAfter(sessions) => is(sessions, GateAnswer::CannotTell),
             Counted::SuspectedAfter(sessions) => match self.0[sessions as usize - 1].suspected {
-                true => Outcome::Beside,
-                false => Outcome::of(self.0[sessions as usize].suspected),
+                true => Outcome::NotCounted,
+                false => Outcome::from_hit(self.0[sessions as usize].suspected),
             },
-            Counted::AnyRegression => Outcome::of(self.0.iter().any(|one| one.answer == GateAnswer::Regression)),
+            Counted::AnyRegression => Outcome::from_hit(self.0.iter().any(|one| one.answer == GateAnswer::Regression)),
             other => bail!("pipelines have no {other:?}"),
         })
     }
@@ -107,7 +107,7 @@ pub(super) fn run<'a>(
     counted: impl Iterator<Item = &'a Counted>,
 ) -> Result<Vec<Outcome>> {
     let answers = answers(pipeline, seed)?;
-    counted.map(|counted| answers.look(*counted)).collect()
+    counted.map(|counted| answers.classify(*counted)).collect()
 }
 
 /// Formats the answers of a pipeline, a word per session.
@@ -329,15 +329,15 @@ mod tests {
 
     #[test]
     fn a_suspected_session_counts_by_its_second_one() {
-        let look = |text: &str, counted| answers(text).look(counted).unwrap();
+        let look = |text: &str, counted| answers(text).classify(counted).unwrap();
         assert_eq!(look("ccsr", Counted::RegressionAfter(2)), Outcome::Hit);
         assert_eq!(look("ccsp", Counted::RegressionAfter(2)), Outcome::Miss);
         assert_eq!(look("cccr", Counted::RegressionAfter(2)), Outcome::Miss, "it was not the next one");
-        assert_eq!(look("csrp", Counted::RegressionAfter(2)), Outcome::Beside, "the history itself was waiting");
+        assert_eq!(look("csrp", Counted::RegressionAfter(2)), Outcome::NotCounted, "the history itself was waiting");
         assert_eq!(look("csrp", Counted::AnyRegression), Outcome::Hit);
         assert_eq!(look("ccsc", Counted::CannotTellAfter(2)), Outcome::Hit);
         assert_eq!(look("ccsc", Counted::SuspectedAfter(2)), Outcome::Hit);
-        assert!(answers("cccc").look(Counted::Claim).is_err());
+        assert!(answers("cccc").classify(Counted::Claim).is_err());
     }
 
     #[test]

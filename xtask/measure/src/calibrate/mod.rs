@@ -166,7 +166,7 @@ fn count(scenario: &Scenario, seed: u64, trials: u64) -> Result<Vec<Count>> {
             let mut sums = sums.lock().expect("a thread that panicked ends the program");
             for (sum, outcome) in sums.iter_mut().zip(outcomes) {
                 sum.hits += u64::from(outcome == Outcome::Hit);
-                sum.of += u64::from(outcome != Outcome::Beside);
+                sum.of += u64::from(outcome != Outcome::NotCounted);
             }
         }
     };
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_and_options_say_what_they_are() {
+    fn names_are_known_and_options_describe_themselves() {
         assert!(Options::parse(&["--only", "aa-clean", "--seed", "7", "--scale", "small"]).is_ok());
         let error = Options::parse(&["--only", "nothing"]).unwrap_err().to_string();
         assert!(error.contains("aa-clean"), "{error}");

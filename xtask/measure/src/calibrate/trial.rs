@@ -28,11 +28,11 @@ pub(super) enum Outcome {
     Hit,
     Miss,
     /// The trial does not count for the line.
-    Beside,
+    NotCounted,
 }
 
 impl Outcome {
-    pub(super) fn of(hit: bool) -> Outcome {
+    pub(super) fn from_hit(hit: bool) -> Outcome {
         if hit { Outcome::Hit } else { Outcome::Miss }
     }
 }
@@ -77,7 +77,7 @@ pub(super) fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64)
         Trial::Run { singles } => one_run(bench, &singles[index as usize % singles.len()], seed),
     };
     let got = got.with_context(|| format!("scenario {}, trial {index}, seed {seed}", scenario.name))?;
-    Ok(scenario.lines.iter().map(|line| look(&got, line.counted)).collect())
+    Ok(scenario.lines.iter().map(|line| classify(&got, line.counted)).collect())
 }
 
 fn counted(scenario: &Scenario) -> impl Iterator<Item = &'static Counted> {
@@ -167,7 +167,7 @@ fn interval(contrast: &Contrast, rows: &Rows) -> Option<Ratio> {
     paired(&of(Side::A), &of(Side::B)).ok()?.interval(0.95).ok()
 }
 
-fn look(got: &Yield, counted: Counted) -> Outcome {
+fn classify(got: &Yield, counted: Counted) -> Outcome {
     let contrasts = got.comparison.as_ref().map_or(&[][..], |comparison| &comparison.contrasts);
     let any = |verdict| contrasts.iter().any(|contrast| contrast.verdict == verdict);
     let is_claim = |contrast: &Contrast| matches!(contrast.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower);
@@ -183,12 +183,12 @@ fn look(got: &Yield, counted: Counted) -> Outcome {
         Counted::Slower => first_is(ContrastVerdict::Slower),
         Counted::Faster => any(ContrastVerdict::Faster),
         Counted::Equivalent => first_is(ContrastVerdict::Equivalent),
-        Counted::Covers(gap) if gap != got.gap => return Outcome::Beside,
+        Counted::Covers(gap) if gap != got.gap => return Outcome::NotCounted,
         Counted::Covers(gap) => got.interval.is_some_and(|interval| interval.contains(1.0 / (1.0 + gap))),
         Counted::Found(codes) => found(codes),
         Counted::FoundAt { codes, blocks } => {
             if got.comparison.as_ref().is_none_or(|comparison| comparison.order.len() < blocks) {
-                return Outcome::Beside;
+                return Outcome::NotCounted;
             }
             found(codes)
         }
@@ -197,10 +197,10 @@ fn look(got: &Yield, counted: Counted) -> Outcome {
         | Counted::RegressionAfter(_)
         | Counted::CannotTellAfter(_)
         | Counted::SuspectedAfter(_)
-        | Counted::AnyRegression => return Outcome::Beside,
+        | Counted::AnyRegression => return Outcome::NotCounted,
         Counted::AnythingFound => got.findings.iter().any(|finding| finding.level >= Level::Warn),
     };
-    Outcome::of(hit)
+    Outcome::from_hit(hit)
 }
 
 /// Describes the outcome of a trial, for investigating a missed line.

@@ -93,7 +93,7 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    fn of(name: &str) -> Option<Level> {
+    fn from_name(name: &str) -> Option<Level> {
         match name {
             "note" => Some(Level::Note),
             "warn" => Some(Level::Warn),
@@ -186,11 +186,11 @@ impl Trap {
         Trap { around: Some(script), ..self }
     }
 
-    pub(crate) fn beside(self, script: &'static str) -> Trap {
+    pub(crate) fn during(self, script: &'static str) -> Trap {
         Trap { beside: Some(script), ..self }
     }
 
-    pub(crate) fn behind(self, script: &'static str) -> Trap {
+    pub(crate) fn afterwards(self, script: &'static str) -> Trap {
         Trap { behind: Some(script), ..self }
     }
 
@@ -269,9 +269,9 @@ fn judge_trap(runner: &mut Runner, trap: &Trap) -> Row {
     let wrong: Vec<&str> =
         trap.wrong.iter().copied().filter(|code| answer.level_of(code) >= Some(Level::Warn)).collect();
     match trap.signs.iter().any(|sign| answer.has(sign)) {
-        true if wrong.is_empty() => Row::Right(answer.told(&trap.signs)),
-        true => Row::Wrong(format!("{}, and the wrong cause {}", answer.told(&trap.signs), wrong.join(", "))),
-        false => Row::Wrong(answer.told(&[])),
+        true if wrong.is_empty() => Row::Right(answer.summarise(&trap.signs)),
+        true => Row::Wrong(format!("{}, and the wrong cause {}", answer.summarise(&trap.signs), wrong.join(", "))),
+        false => Row::Wrong(answer.summarise(&[])),
     }
 }
 
@@ -289,9 +289,9 @@ fn judge_clean(runner: &mut Runner, trap: &Trap) -> Row {
         }
         let others = alarms.iter().all(|code| matches!(code.as_str(), "C1" | "C5"));
         if alarms.is_empty() || !others || !answer.was_disturbed() {
-            return Row::Wrong(answer.told(&[]));
+            return Row::Wrong(answer.summarise(&[]));
         }
-        disturbed = answer.told(&[]);
+        disturbed = answer.summarise(&[]);
     }
     Row::NotRun(format!("disturbed each time: {disturbed}"))
 }

@@ -84,7 +84,7 @@ impl Runner {
         }
         // Root's database must not be used by the next user.
         let _ = std::fs::remove_file(files.join("results.db"));
-        Ok(Answer::of(output?, before))
+        Ok(Answer::from_output(output?, before))
     }
 }
 
@@ -168,7 +168,7 @@ impl Busy {
 }
 
 impl Answer {
-    fn of(output: Output, before: Busy) -> Answer {
+    fn from_output(output: Output, before: Busy) -> Answer {
         Answer {
             result: serde_json::from_slice(&output.stdout).ok(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -184,7 +184,7 @@ impl Answer {
     /// Returns the highest level of a check.
     pub(crate) fn level_of(&self, code: &str) -> Option<Level> {
         let of_code = self.checks().filter(|finding| finding["code"] == code);
-        of_code.filter_map(|finding| Level::of(finding["level"].as_str()?)).max()
+        of_code.filter_map(|finding| Level::from_name(finding["level"].as_str()?)).max()
     }
 
     pub(crate) fn verdict(&self) -> &str {
@@ -205,7 +205,7 @@ impl Answer {
     pub(crate) fn has(&self, sign: &Sign) -> bool {
         match *sign {
             Sign::Finding { code, level, word } => self.checks().any(|finding| {
-                let of_level = finding["level"].as_str().and_then(Level::of).is_some_and(|found| found >= level);
+                let of_level = finding["level"].as_str().and_then(Level::from_name).is_some_and(|found| found >= level);
                 let message = finding["message"].as_str().unwrap_or("");
                 finding["code"] == code && of_level && message.contains(word)
             }),
@@ -227,7 +227,7 @@ impl Answer {
     }
 
     /// Formats briefly: the findings of these signs, or the most severe ones.
-    pub(crate) fn told(&self, signs: &[Sign]) -> String {
+    pub(crate) fn summarise(&self, signs: &[Sign]) -> String {
         let codes: Vec<&str> = signs
             .iter()
             .filter_map(|sign| match sign {
@@ -244,16 +244,16 @@ impl Answer {
             let first = text("message").split_inclusive(". ").next().unwrap_or("").trim().to_owned();
             format!("{} {}: {first}", text("code"), text("level"))
         };
-        let mut told: Vec<String> = self.checks().filter(wanted).take(3).map(words).collect();
-        told.extend(self.error().map(|error| format!("error: {}", error.lines().next().unwrap_or(""))));
-        if told.is_empty() {
+        let mut text: Vec<String> = self.checks().filter(wanted).take(3).map(words).collect();
+        text.extend(self.error().map(|error| format!("error: {}", error.lines().next().unwrap_or(""))));
+        if text.is_empty() {
             let tiers: std::collections::BTreeSet<&str> = self.tiers().collect();
-            told.push(format!(
+            text.push(format!(
                 "verdict {}, tier {}",
                 self.verdict(),
                 tiers.into_iter().collect::<Vec<_>>().join(" and ")
             ));
         }
-        told.join("; ")
+        text.join("; ")
     }
 }

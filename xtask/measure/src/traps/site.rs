@@ -153,8 +153,8 @@ fn make(folder: &Path, site: Site) -> Result<PathBuf, String> {
     match output {
         Ok(output) if output.status.success() => Ok(folder.join("at")),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(format!("cannot make {}: {}", site.name(), said.lines().next().unwrap_or("the script failed")))
+            let errors = String::from_utf8_lossy(&output.stderr);
+            Err(format!("cannot make {}: {}", site.name(), errors.lines().next().unwrap_or("the script failed")))
         }
         Err(error) => Err(format!("cannot start sh: {error}")),
     }

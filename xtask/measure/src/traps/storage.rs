@@ -35,7 +35,7 @@ fn caches() -> Vec<Trap> {
             Load { cache: "cold", pattern: "permutation", block: "64KiB", ..STREAM },
             [fail("A1", "cold")],
         )
-        .beside("while sleep 0.1; do cat $AT/plumb-test-*/data; done"),
+        .during("while sleep 0.1; do cat $AT/plumb-test-*/data; done"),
         Trap::new(
             "mapped reads from memory",
             Site::Ext4,
@@ -67,7 +67,7 @@ fn caches() -> Vec<Trap> {
             "d=/sys/fs/cgroup/memory/plumb-trap; mkdir -p $d && echo 120M >$d/memory.limit_in_bytes && \
              echo $$ >$d/cgroup.procs; exec \"$@\"",
         )
-        .behind("rmdir /sys/fs/cgroup/memory/plumb-trap"),
+        .afterwards("rmdir /sys/fs/cgroup/memory/plumb-trap"),
         Trap::new(
             "reads through FUSE",
             Site::Fuse,
@@ -107,7 +107,7 @@ fn blank() -> Vec<Trap> {
             Load { seconds: 5, ..Load::RANDOM },
             [fail("A4", "while the clock ran")],
         )
-        .beside("sleep 2; fallocate -p -o 0 -l 64M $AT/plumb-test-*/data")
+        .during("sleep 2; fallocate -p -o 0 -l 64M $AT/plumb-test-*/data")
         .never(&["A1"]),
         Trap::new(
             "half the blocks are punched out mid-run",
@@ -115,7 +115,7 @@ fn blank() -> Vec<Trap> {
             Load { seconds: 5, ..Load::RANDOM },
             [fail("A4", "while the clock ran")],
         )
-        .beside("sleep 2; fallocate -p -o 0 -l 32M $AT/plumb-test-*/data")
+        .during("sleep 2; fallocate -p -o 0 -l 32M $AT/plumb-test-*/data")
         .never(&["A1"]),
     ]
 }
@@ -245,7 +245,7 @@ fn changes() -> Vec<Trap> {
     let long = Load { seconds: 5, ..Load::RANDOM };
     vec![
         Trap::new("the file is truncated mid-run", Site::Ext4, long.clone(), [fail("A8", ""), warn("A8", "")])
-            .beside("sleep 2; truncate -s 1M $AT/plumb-test-*/data"),
+            .during("sleep 2; truncate -s 1M $AT/plumb-test-*/data"),
         Trap::new(
             "the device is full mid-run",
             Site::Full,
@@ -258,19 +258,19 @@ fn changes() -> Vec<Trap> {
             Load { seconds: 5, ..Load::LOG },
             [fail("B9", ""), Sign::Error("ead-only"), Sign::Error("nput/output")],
         )
-        .beside("sleep 2; blockdev --setro $(findmnt -no SOURCE $AT)")
-        .behind("blockdev --setrw $(findmnt -no SOURCE $AT)"),
+        .during("sleep 2; blockdev --setro $(findmnt -no SOURCE $AT)")
+        .afterwards("blockdev --setrw $(findmnt -no SOURCE $AT)"),
         Trap::new(
             "the rate falls to a limit mid-run",
             Site::Ext4,
             Load { seconds: 14, ..Load::STREAM },
             [warn("E3", "changed after"), warn("C13", "")],
         )
-        .beside(
+        .during(
             "sleep 7; n=$(cat /sys/class/block/$(basename $(findmnt -no SOURCE $AT))/dev); \
              echo $n 20971520 >/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device; sleep 60",
         )
-        .behind(
+        .afterwards(
             "n=$(cat /sys/class/block/$(basename $(findmnt -no SOURCE $AT))/dev); \
              echo $n 0 >/sys/fs/cgroup/blkio/blkio.throttle.read_bps_device",
         ),

@@ -44,7 +44,7 @@ impl Mode for Hosts {
         progress: &mut dyn Progress,
     ) -> Result<MeasuredRun, RunError> {
         let Hosts { ranks, division, apart } = self;
-        let own = WorkloadOfRank::of(run.workload, *division, 0, ranks.size())?;
+        let own = WorkloadOfRank::new(run.workload, *division, 0, ranks.size())?;
         ranks.carry_on(apart.is_some());
         let order = run.order(bench);
         match apart {

@@ -31,7 +31,7 @@ impl Mode for Ranks {
         progress: &mut dyn Progress,
     ) -> Result<MeasuredRun, RunError> {
         let Ranks { ranks, division } = self;
-        let own = WorkloadOfRank::of(run.workload, *division, 0, ranks.size())?;
+        let own = WorkloadOfRank::new(run.workload, *division, 0, ranks.size())?;
         ranks.carry_on(false);
         run.order(bench).send(ranks)?;
         let together = RanksRun::new(ranks, bench.stop, run.workload, &own, (*division, 0));

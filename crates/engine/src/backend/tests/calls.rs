@@ -145,7 +145,7 @@ fn evicted_pages_are_no_longer_cached() {
         }
         match resident() {
             Some(0) => {}
-            left if InMemory::of(&file).unwrap().is_some() => {
+            left if InMemory::detect(&file).unwrap().is_some() => {
                 eprintln!("SKIPPED: {name}: temporary files are in memory ({left:?} bytes)")
             }
             left => panic!("{name}: {left:?} bytes are still cached"),

@@ -59,7 +59,7 @@ pub(crate) fn open(path: &Path) -> File {
 }
 
 pub(crate) fn request(backend: Backend, depth: u32, files: BlockFiles) -> BackendRequest {
-    let (bound, _) = BoundBackend::of(&backend, depth).unwrap();
+    let (bound, _) = BoundBackend::resolve(&backend, depth).unwrap();
     BackendRequest::new(bound, depth, files, FileAccess::ReadWrite, 4096, STREAM)
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn run_at(barrier: &Barrier, request: BackendRequest, ops: &[BlockOp]
 
 /// Allocates memory with every byte of slot `n` set to `n + 1`.
 pub(crate) fn marked_payload(slots: usize) -> Payload {
-    let bytes = BlockBytes::plain(Buffers::of(Content::Zero, STREAM), true, false);
+    let bytes = BlockBytes::plain(Buffers::for_target(Content::Zero, STREAM), true, false);
     let payload = Payload::new(slots, SLOT_BYTES, bytes, &BufferRules::default()).unwrap();
     for slot in 0..slots {
         // SAFETY: the slot has this length.

@@ -57,7 +57,7 @@ fn both_ways(change: impl Fn(&mut Verify)) {
     let mut benches: Vec<(Bench, &str)> = (1..)
         .zip(methods)
         .map(|(worker, (method, name))| {
-            let mut bench = Bench::of(method);
+            let mut bench = Bench::with_method(method);
             change(bench.rules());
             bench.worker = worker;
             (bench, name)
@@ -114,7 +114,7 @@ fn seeds_match_fio() {
     if methods_of_fio().is_none() {
         return;
     }
-    let benches = [(Bench::of(VerifyMethod::Crc32c), "crc32c")];
+    let benches = [(Bench::with_method(VerifyMethod::Crc32c), "crc32c")];
     let bench = &benches[0].0;
     let (failed, text) = fio(bench.dir.path(), &fio_jobs(&benches, &["--rw=write", "--do_verify=0"]));
     assert_eq!(failed, 0, "{text}");
@@ -132,7 +132,7 @@ fn seeds_match_fio() {
 fn both_layouts_are_read() {
     for (method, name) in METHODS {
         for layout in [StampLayout::Versioned, StampLayout::Unversioned] {
-            let mut bench = Bench::of(method);
+            let mut bench = Bench::with_method(method);
             bench.rules().layout = layout;
             let mut run = bench.start();
             let ops = run.fill(4096);

@@ -67,6 +67,6 @@ impl Handle {
 
 /// Returns the handle of an op.
 #[inline(always)]
-pub(super) fn of<'a>(handles: &'a mut [Handle], op: &CallOp) -> Result<&'a mut Handle, Errno> {
+pub(super) fn find_handle<'a>(handles: &'a mut [Handle], op: &CallOp) -> Result<&'a mut Handle, Errno> {
     handles.get_mut(usize::from(op.handle)).ok_or(Errno(libc::EBADF))
 }

@@ -5,7 +5,7 @@
 //! participate, without moving data ([`Calls::take_part`]). Otherwise the other ranks would wait for it forever, within
 //! the library. If a collective call itself fails, MPI does not define the state of the file, and the run ends.
 
-use super::{Calls, Files, Handle, of};
+use super::{Calls, Files, Handle, find_handle};
 use crate::backend::{Completion, Errno};
 use crate::mpi_io::{MpiFile, MpiIo, MpiIoError};
 use crate::program::named_places::NamedPlaces;
@@ -80,7 +80,7 @@ struct Strided {
 }
 
 impl Moved {
-    fn of(transfer: &Transfer) -> Moved {
+    fn from_transfer(transfer: &Transfer) -> Moved {
         let strided = match (transfer.via, &transfer.order) {
             (Via::Mpi { strided: true, .. }, RecordOrder::Segments(segments)) => {
                 Some(Strided { records: transfer.records_a_call(), stride: segments.stride.0 })
@@ -171,7 +171,7 @@ impl Calls {
                 }
             }
             None => {
-                if let Ok(Handle { by_mpi: Some(opened), .. }) = of(&mut self.handles, op) {
+                if let Ok(Handle { by_mpi: Some(opened), .. }) = find_handle(&mut self.handles, op) {
                     opened.is_refused = true;
                 }
             }
@@ -192,14 +192,14 @@ impl Calls {
     #[cold]
     pub(super) fn sync_by_mpi(&mut self, op: &CallOp) -> Completion {
         let Calls { handles, mpi: Some(mpi), .. } = self else { return Err(Errno(libc::EINVAL)) };
-        let opened = of(handles, op)?.by_mpi.as_mut().ok_or(Errno(libc::EBADF))?;
+        let opened = find_handle(handles, op)?.by_mpi.as_mut().ok_or(Errno(libc::EBADF))?;
         opened.file.sync().map(|()| 0).map_err(|error| mpi.failed(error, true))
     }
 
     pub(super) fn move_by_mpi(&mut self, op: &CallOp) -> Completion {
-        let Moved { together, strided } = Moved::of(self.transfer(op)?);
+        let Moved { together, strided } = Moved::from_transfer(self.transfer(op)?);
         let Calls { handles, memory, mpi: Some(mpi), .. } = self else { return Err(Errno(libc::EINVAL)) };
-        let opened = of(handles, op)?.by_mpi.as_mut().ok_or(Errno(libc::EBADF))?;
+        let opened = find_handle(handles, op)?.by_mpi.as_mut().ok_or(Errno(libc::EBADF))?;
         let offset = opened.view.map_or(op.offset, |view| view.place_of(op.offset));
         let piece = memory.piece(op.length);
         if let Some(Strided { stride, .. }) = strided {
@@ -246,7 +246,7 @@ impl Calls {
 
     /// Makes the part of an op that other ranks wait for, on behalf of a worker that has ended early.
     pub(in crate::program) fn take_part(&mut self, op: &CallOp) {
-        let is_open = matches!(of(&mut self.handles, op), Ok(Handle { by_mpi: Some(_), .. }));
+        let is_open = matches!(find_handle(&mut self.handles, op), Ok(Handle { by_mpi: Some(_), .. }));
         let _ = match op.call {
             // A worker that never started opens nothing: the others do not either, or are terminated.
             Call::Open if self.begun_at > 0 && !self.has_opened => self.open_by_mpi(op),
@@ -258,8 +258,8 @@ impl Calls {
     }
 
     fn move_nothing(&mut self, op: &CallOp) -> Completion {
-        let Moved { together, strided } = Moved::of(self.transfer(op)?);
-        let Some(opened) = &mut of(&mut self.handles, op)?.by_mpi else { return Ok(0) };
+        let Moved { together, strided } = Moved::from_transfer(self.transfer(op)?);
+        let Some(opened) = &mut find_handle(&mut self.handles, op)?.by_mpi else { return Ok(0) };
         let failed = |error: MpiIoError| Errno(error.errno);
         if let Some(Strided { stride, .. }) = strided {
             opened.file.show_strided(op.offset, op.length, stride).map_err(failed)?;

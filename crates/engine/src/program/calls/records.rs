@@ -1,6 +1,6 @@
 //! Moves records, by each kind of call.
 
-use super::{Calls, of};
+use super::{Calls, find_handle};
 use crate::backend::{Completion, Errno};
 use crate::program::aio::{Ahead, Aio};
 use crate::program::descriptor::{errno, lock, moved, system};
@@ -15,7 +15,7 @@ impl Calls {
     #[inline(always)]
     pub(super) fn plain(&mut self, op: &CallOp) -> Completion {
         let Calls { handles, memory, .. } = self;
-        let fd = of(handles, op)?.fd()?;
+        let fd = find_handle(handles, op)?.fd()?;
         let piece = memory.piece(op.length);
         match op.call {
             Call::Read => moved(rustix::io::read(fd, piece)),
@@ -36,7 +36,7 @@ impl Calls {
 
     fn single_bytes(&mut self, op: &CallOp) -> Completion {
         let Calls { handles, memory, .. } = self;
-        let fd = of(handles, op)?.fd()?;
+        let fd = find_handle(handles, op)?.fd()?;
         let piece = memory.piece(op.length);
         for (number, byte) in piece.chunks_mut(1).enumerate() {
             let done = match op.call {
@@ -52,7 +52,7 @@ impl Calls {
 
     fn streamed(&mut self, op: &CallOp) -> Completion {
         let Calls { handles, memory, .. } = self;
-        let stream = of(handles, op)?.stream()?;
+        let stream = find_handle(handles, op)?.stream()?;
         let piece = memory.piece(op.length);
         match op.call {
             Call::StreamRead => stream.read(piece),
@@ -67,7 +67,7 @@ impl Calls {
     fn moved_whole(&mut self, op: &CallOp) -> Completion {
         let Calls { handles, rules, whole: Some(whole), .. } = self else { return Err(Errno(libc::EINVAL)) };
         let Some(StepRules::Whole(blocks)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
-        let handle = of(handles, op)?;
+        let handle = find_handle(handles, op)?;
         match (&mut handle.stream, op.call) {
             (Some(stream), Call::ReadWhole) => whole.read_stream(stream, op.length),
             (Some(stream), _) => whole.write_stream(stream, op.length, blocks.write_bytes),
@@ -82,7 +82,7 @@ impl Calls {
             _ => None,
         };
         let Calls { handles, memory, .. } = self;
-        let mapping = of(handles, op)?.mapping()?;
+        let mapping = find_handle(handles, op)?.mapping()?;
         let piece = memory.piece(op.length);
         if op.call == Call::Load {
             return mapping.load(op.offset, piece);
@@ -107,7 +107,7 @@ impl Calls {
         let ahead = Ahead { step, end: transfer.end() };
         let largest = transfer.largest_bytes() as usize;
         let Calls { handles, memory, .. } = self;
-        let handle = of(handles, op)?;
+        let handle = find_handle(handles, op)?;
         if handle.aio.is_none() {
             handle.aio = Some(Aio::new(depth, largest, copies || !memory.is_constant()).map_err(system)?);
         }
@@ -125,11 +125,11 @@ impl Calls {
 
     /// Submits a request to the kernel. Its data is generated within its time, while earlier requests are in flight.
     fn requested(&mut self, op: &CallOp) -> Completion {
-        let limits = AioLimits::of(self.transfer(op)?.via).ok_or(Errno(libc::EINVAL))?;
+        let limits = AioLimits::from_via(self.transfer(op)?.via).ok_or(Errno(libc::EINVAL))?;
         let Calls { handles, memory, kernel_aio: Some(aio), checks, .. } = self else {
             return Err(Errno(libc::EINVAL));
         };
-        let fd = of(handles, op)?.fd()?;
+        let fd = find_handle(handles, op)?.fd()?;
         match op.call {
             Call::KernelAioWrite => {
                 if memory.changes() {

@@ -52,8 +52,8 @@ impl Copying {
     /// Returns the current call. The file has the handle `first`, and its copy the next one.
     pub(super) fn op(&self, plan: &CopyPlan, first: u16) -> CallOp {
         let there =
-            |kind: OpKind, call: Call| CallOp { handle: first + 1, other: CallOp::ON_COPY, ..CallOp::of(kind, call) };
-        let here = |kind: OpKind, call: Call| CallOp { handle: first, ..CallOp::of(kind, call) };
+            |kind: OpKind, call: Call| CallOp { handle: first + 1, other: CallOp::ON_COPY, ..CallOp::new(kind, call) };
+        let here = |kind: OpKind, call: Call| CallOp { handle: first, ..CallOp::new(kind, call) };
         let op = match self.stage {
             CopyStage::RemoveOld => there(OpKind::Unlink, Call::Unlink),
             CopyStage::Open => CallOp { rules: plan.open, ..here(OpKind::Open, Call::Open) },

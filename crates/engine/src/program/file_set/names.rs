@@ -332,7 +332,7 @@ mod tests {
         free: VecDeque<u32>,
     }
 
-    fn of(model: &Model, among: Among) -> Vec<u32> {
+    fn list_numbers(model: &Model, among: Among) -> Vec<u32> {
         let wanted = |kind: &NameKind| match among {
             Among::Files => *kind == NameKind::File,
             Among::Symlinks => *kind == NameKind::Symlink,
@@ -382,7 +382,7 @@ mod tests {
                     _ => {}
                 }
                 for among in [Among::Files, Among::Symlinks, Among::All] {
-                    let expected = of(&model, among);
+                    let expected = list_numbers(&model, among);
                     let mut found: Vec<u32> = (0..names.count(among)).map(|i| names.at(among, i)).collect();
                     found.sort_unstable();
                     prop_assert_eq!(&found, &expected);

@@ -388,7 +388,7 @@ impl SetWalk {
                 (OpKind::Write, Call::WriteAt)
             }
         };
-        self.on(CallOp { handle, offset, length, is_bare: true, ..CallOp::of(kind, call) }, open.name)
+        self.on(CallOp { handle, offset, length, is_bare: true, ..CallOp::new(kind, call) }, open.name)
     }
 
     /// Completes an op on a name, which `same` refers to from now on.

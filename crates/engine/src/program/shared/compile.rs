@@ -303,7 +303,7 @@ impl Compiler<'_> {
             None
         } else {
             let counter = u16::try_from(self.program.times.len()).map_err(|_| ProgramError::TooManySteps)?;
-            self.program.times.push(Drawn::of(&step.times));
+            self.program.times.push(Drawn::from_amount(&step.times));
             self.program.code.push(Instruction::Repeat { counter, after: 0 });
             Some((counter, self.program.code.len() - 1))
         };
@@ -345,7 +345,7 @@ impl Compiler<'_> {
         let pick = match &file.pick {
             SharedPick::Next => PickFrom::Next,
             SharedPick::Turn => PickFrom::Turn,
-            SharedPick::Indexed(index) => PickFrom::Indexed(Drawn::of(index)),
+            SharedPick::Indexed(index) => PickFrom::Indexed(Drawn::from_amount(index)),
         };
         let handles = if matches!(pick, PickFrom::Turn) { TURN_HANDLES } else { file.handle + 1 };
         self.program.handles = self.program.handles.max(handles.into());
@@ -373,7 +373,7 @@ impl Compiler<'_> {
 
     /// Returns the bytes that a call moves, and their maximum for the buffers.
     fn request(&self, amount: &Amount) -> (Drawn, u64) {
-        let request = Drawn::of(amount);
+        let request = Drawn::from_amount(amount);
         let most = match request.fixed() {
             Some(0) => WHOLE_BYTES_MAX,
             _ => amount.largest_request(),
@@ -447,20 +447,20 @@ impl Compiler<'_> {
                 let first = self.given.entry(place).or_default();
                 let own = *first;
                 *first += self.workers;
-                StepAction::Take { place, first: own, credit: Drawn::of(credit) }
+                StepAction::Take { place, first: own, credit: Drawn::from_amount(credit) }
             }
             SharedWork::Give { step, credit, waits } => {
-                StepAction::Give { place: self.place(step)?, credit: Drawn::of(credit), waits: *waits }
+                StepAction::Give { place: self.place(step)?, credit: Drawn::from_amount(credit), waits: *waits }
             }
-            SharedWork::Spin { times } => StepAction::Spin(Drawn::of(times)),
-            SharedWork::Delay { seconds } => StepAction::Delay(Drawn::of(seconds)),
+            SharedWork::Spin { times } => StepAction::Spin(Drawn::from_amount(times)),
+            SharedWork::Delay { seconds } => StepAction::Delay(Drawn::from_amount(seconds)),
             SharedWork::TakeEvent => StepAction::TakeEvent,
             SharedWork::TakeEvents { unit, step } => StepAction::TakeEvents { unit: *unit, step: counted(step)? },
             SharedWork::Finish { after, unit, step } => {
-                StepAction::Finish { after: Drawn::of(after), unit: *unit, step: counted(step)? }
+                StepAction::Finish { after: Drawn::from_amount(after), unit: *unit, step: counted(step)? }
             }
             SharedWork::Note { .. } => StepAction::Note,
-            SharedWork::Sample { value } => StepAction::Sample(Drawn::of(value)),
+            SharedWork::Sample { value } => StepAction::Sample(Drawn::from_amount(value)),
         })
     }
 }

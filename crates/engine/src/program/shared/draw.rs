@@ -21,7 +21,7 @@ pub(super) struct DrawnVariable {
 }
 
 impl Drawn {
-    pub(super) fn of(amount: &Amount) -> Drawn {
+    pub(super) fn from_amount(amount: &Amount) -> Drawn {
         match amount {
             Amount::Fixed(number) => Drawn::Fixed(*number),
             Amount::Drawn(variable) => {
@@ -104,13 +104,13 @@ mod tests {
     use super::*;
 
     fn mean_of(variable: Variable) -> f64 {
-        let drawn = Drawn::of(&Amount::Drawn(Box::new(variable)));
+        let drawn = Drawn::from_amount(&Amount::Drawn(Box::new(variable)));
         let mut rng = Rng::new(7);
         (0..100_000).map(|_| drawn.draw(&mut rng) as f64).sum::<f64>() / 100_000.0
     }
 
     fn scaled(draw: Draw, times: f64, plus: f64) -> Variable {
-        Variable { times, plus, ..Variable::of(draw) }
+        Variable { times, plus, ..Variable::from_draw(draw) }
     }
 
     /// Protects: every distribution has the mean of its formula, which is also the
@@ -129,7 +129,7 @@ mod tests {
             (scaled(Draw::LogNormal { mean: 0.0, deviation: 0.5 }, 10_000.0, 0.0), 11_331.5),
             (scaled(Draw::Triangular { mode: 0.25 }, 12_000.0, 0.0), 5000.0),
             (scaled(Draw::Weibull { shape: 1.0 }, 5000.0, 0.0), 5000.0),
-            (Variable::of(Draw::Table(table)), 4600.0),
+            (Variable::from_draw(Draw::Table(table)), 4600.0),
         ] {
             let reckoned = Amount::Drawn(Box::new(variable.clone())).mean();
             assert!(reckoned.is_none_or(|reckoned| (reckoned / mean - 1.0).abs() < 1e-4), "{variable:?} {reckoned:?}");
@@ -143,12 +143,12 @@ mod tests {
     fn rounding_and_limits_hold() {
         let variable =
             Variable { round: Some(1024), min: 4096.0, max: Some(65536.0), ..scaled(Draw::Normal, 100_000.0, 8192.0) };
-        let drawn = Drawn::of(&Amount::Drawn(Box::new(variable)));
+        let drawn = Drawn::from_amount(&Amount::Drawn(Box::new(variable)));
         let mut rng = Rng::new(1);
         let numbers: Vec<u64> = (0..1000).map(|_| drawn.draw(&mut rng)).collect();
         assert!(numbers.iter().all(|number| number % 1024 == 0 && (4096..=65536).contains(number)), "{numbers:?}");
         assert!(numbers.contains(&4096) && numbers.contains(&65536));
-        let below_nothing = Variable::of(Draw::Normal);
+        let below_nothing = Variable::from_draw(Draw::Normal);
         assert!(mean_of(below_nothing) < 1.0, "negative values become 0");
     }
 }

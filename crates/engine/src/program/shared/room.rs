@@ -25,8 +25,8 @@ pub(super) struct Room {
 
 impl Room {
     /// Creates the policy for the file system of a directory.
-    pub(super) fn of(directory: BorrowedFd<'_>, may_be_filled: bool) -> rustix::io::Result<Room> {
-        let space = if may_be_filled { None } else { Space::of(directory)? };
+    pub(super) fn for_directory(directory: BorrowedFd<'_>, may_be_filled: bool) -> rustix::io::Result<Room> {
+        let space = if may_be_filled { None } else { Space::read(directory)? };
         Ok(Room { check_bytes: space.map(|space| (space.size_bytes / CHECK_PART).min(CHECK_BYTES_MAX)) })
     }
 
@@ -42,7 +42,7 @@ impl Room {
     /// # Errors
     /// `ENOSPC` if only the reserve is left.
     pub(super) fn check(self, directory: impl AsFd) -> Result<(), Errno> {
-        match Space::of(directory).map_err(errno)? {
+        match Space::read(directory).map_err(errno)? {
             Some(space) if space.headroom_bytes() == 0 => Err(Errno(libc::ENOSPC)),
             _ => Ok(()),
         }
@@ -62,7 +62,7 @@ mod tests {
         assert!(!room.is_checked_after(CHECK_BYTES_MIN - 1, u32::MAX));
         let directory = tempfile::tempdir().unwrap();
         let fd = std::fs::File::open(directory.path()).unwrap();
-        assert!(!Room::of(fd.as_fd(), true).unwrap().is_checked_after(u64::MAX, 1));
-        assert!(Room::of(fd.as_fd(), false).unwrap().is_checked_after(u64::MAX, 1));
+        assert!(!Room::for_directory(fd.as_fd(), true).unwrap().is_checked_after(u64::MAX, 1));
+        assert!(Room::for_directory(fd.as_fd(), false).unwrap().is_checked_after(u64::MAX, 1));
     }
 }

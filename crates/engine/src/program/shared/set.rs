@@ -144,7 +144,7 @@ pub(crate) fn open_set(
     observer.file_set(name, FileSetStep::Populated(&facts));
     let path = setting.base.join(&target.path);
     let opened = guard.open_numbered_tree(&path, facts.bytes, target.existing)?;
-    let room = Room::of(opened.dir.as_fd(), opened.may_be_filled)
+    let room = Room::for_directory(opened.dir.as_fd(), opened.may_be_filled)
         .map_err(|error| failed(format!("cannot read the free space: {error}")))?;
     let state = SharedState::new(&shape);
     let dirs = HeldDirs::new(shape.directories());
@@ -263,7 +263,7 @@ impl Layout<'_> {
                     return Ok(());
                 }
                 self.check_stop()?;
-                self.make_file(order.of(turn) as u32, &mut path, &mut piece, &mut filler)?;
+                self.make_file(order.map_index(turn) as u32, &mut path, &mut piece, &mut filler)?;
             }
         };
         if threads <= 1 {

@@ -97,8 +97,8 @@ impl Drawing {
         let rng = StreamId { seed, phase: 0, worker: 0 }.rng(Purpose::Layout);
         Drawing {
             rng,
-            width: Drawn::of(&target.width),
-            depth: target.depth.as_ref().map(Drawn::of),
+            width: Drawn::from_amount(&target.width),
+            depth: target.depth.as_ref().map(Drawn::from_amount),
             spread: target.spread,
             mean_width,
             mean_depth,
@@ -134,16 +134,16 @@ impl SharedShape {
     /// # Errors
     /// The tree would have too many directories.
     pub(crate) fn new(target: &SharedTree, seed: u64) -> Result<SharedShape, TooManyDirectories> {
-        SharedShape::within(target, seed, DIRECTORIES_MAX)
+        SharedShape::with_limit(target, seed, DIRECTORIES_MAX)
     }
 
-    fn within(target: &SharedTree, seed: u64, directories_max: u32) -> Result<SharedShape, TooManyDirectories> {
+    fn with_limit(target: &SharedTree, seed: u64, directories_max: u32) -> Result<SharedShape, TooManyDirectories> {
         let mut drawing = Drawing::new(target, seed);
         let mut shape = SharedShape {
             directories: vec![Directory { parent: 0, name: 0, first_file: 0, first_leaf: 0 }],
             files: 0,
             leaves: 0,
-            size: Drawn::of(&target.size),
+            size: Drawn::from_amount(&target.size),
             seed: splitmix64(seed ^ u64::from_be_bytes(*b"\0\0shared")),
             preallocated_percent: target.preallocated_percent,
             mean_width: drawing.mean_width,
@@ -450,9 +450,9 @@ mod tests {
     /// way out, before any is created.
     #[test]
     fn too_many_directories_are_refused() {
-        let error = SharedShape::within(&tree(1000, 0, 1, 0.0), 1, 500).err().unwrap();
+        let error = SharedShape::with_limit(&tree(1000, 0, 1, 0.0), 1, 500).err().unwrap();
         assert!(error.to_string().contains("more than 500 directories of 1 entries; use a larger `width`"), "{error}");
-        assert!(SharedShape::within(&tree(1000, 0, 1000, 0.0), 1, 500).is_ok());
+        assert!(SharedShape::with_limit(&tree(1000, 0, 1000, 0.0), 1, 500).is_ok());
     }
 
     /// Protects: the requested share of the files exists before the first phase.

@@ -443,7 +443,7 @@ fn ops_without_their_file_are_errors_instead_of_panics() {
             OpKind::Truncate => Call::Truncate,
             _ => Call::Fallocate,
         };
-        let op = CallOp { handle: 9, is_bare: kind.moves_bytes(), ..CallOp::of(kind, call) };
+        let op = CallOp { handle: 9, is_bare: kind.moves_bytes(), ..CallOp::new(kind, call) };
         backend.before(&op);
         assert_eq!(backend.execute(&op), Err(Errno(libc::EBADF)), "{kind:?}");
     }

@@ -17,7 +17,7 @@ pub(super) struct Round {
 
 impl Round {
     /// Creates the round of a step that goes across roots; `None` for other steps.
-    pub(super) fn of(step: &TreeStep) -> Option<Round> {
+    pub(super) fn for_step(step: &TreeStep) -> Option<Round> {
         step.is_across_roots().then(|| Round { kinds: step.kinds(), part: 0, root: 0 })
     }
 

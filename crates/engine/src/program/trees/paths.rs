@@ -108,10 +108,10 @@ pub(crate) fn open(
         most_bytes = most_bytes.max(step.made_bytes().saturating_mul(items));
     }
     if changes {
-        let mut door = guard.door(Naming::Generated).within(Arc::clone(&files.roots));
+        let mut door = guard.door(Naming::Generated).with_roots(Arc::clone(&files.roots));
         for place in &files.names.places {
             // Links are followed only in the places, which the user typed, and never within the trees.
-            if !matches!(door.look(place)?, FoundName::Nothing | FoundName::Directory) {
+            if !matches!(door.find(place)?, FoundName::Nothing | FoundName::Directory) {
                 return Err(Refusal::io(place, "create trees in it")(rustix::io::Errno::NOTDIR));
             }
         }

@@ -82,7 +82,7 @@ impl TreeWalk {
             }
             _ => Vec::new(),
         };
-        let op = CallOp { rules, ..CallOp::of(kind, Call::Tree) };
+        let op = CallOp { rules, ..CallOp::new(kind, Call::Tree) };
         let mut walk = TreeWalk {
             files: Arc::clone(files),
             step: step.clone(),
@@ -96,7 +96,7 @@ impl TreeWalk {
             all,
             all_at_start: all,
             start,
-            round: Round::of(step),
+            round: Round::for_step(step),
             directories: DirectoryWalk::default(),
             in_directory: 0,
             shuffled,
@@ -112,7 +112,7 @@ impl TreeWalk {
             // The renewed items no longer exist.
             self.start += self.done;
         }
-        self.round = Round::of(&self.step);
+        self.round = Round::for_step(&self.step);
         (self.root, self.owners_done) = (0, 0);
         self.all = self.all_at_start;
         self.wall = self.step.wall.filter(|wall| *wall != Wall::AsFar);

@@ -208,7 +208,7 @@ fn workers_of_one_phase_may_use_several_devices_and_several_kinds_of_source() {
     let mut simulation = Simulation::new([("data", &fast), ("log", &slow)], run(0));
     assert!(simulation.device("none").is_none());
     let blocks = SimWorker { device: "data", ..worker(TestSource::random(4096), 1) };
-    let steps = SimWorker { device: "log", ..worker(Steps::of(&[OpKind::Create, OpKind::Fsync]), 1) };
+    let steps = SimWorker { device: "log", ..worker(Steps::from_kinds(&[OpKind::Create, OpKind::Fsync]), 1) };
     let outcome =
         simulation.run_phase(&phase(1), vec![blocks, steps], None, &mut |_| ControlFlow::Continue(())).unwrap();
     let counters = |name: &str| *outcome.observations.after.devices[name].value().unwrap();

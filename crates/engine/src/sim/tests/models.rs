@@ -87,7 +87,7 @@ fn memory_completes_in_a_microsecond() {
 
 #[test]
 fn metadata_has_service_times_and_writes_a_journal() {
-    let source = Steps::of(&[OpKind::Create, OpKind::Stat, OpKind::Unlink]);
+    let source = Steps::from_kinds(&[OpKind::Create, OpKind::Stat, OpKind::Unlink]);
     let outcome = simulate(&nominal("ssd"), 0, &phase(1), vec![worker(source, 1)]);
     let create = service(&outcome.measurement, OpKind::Create).mean().unwrap();
     let stat = service(&outcome.measurement, OpKind::Stat).mean().unwrap();
@@ -101,9 +101,9 @@ fn metadata_has_service_times_and_writes_a_journal() {
 
 #[test]
 fn an_fsync_after_creates_commits_the_journal() {
-    let bare = simulate(&nominal("ssd"), 0, &phase(1), vec![worker(Steps::of(&[OpKind::Fsync]), 1)]);
+    let bare = simulate(&nominal("ssd"), 0, &phase(1), vec![worker(Steps::from_kinds(&[OpKind::Fsync]), 1)]);
     let creating =
-        simulate(&nominal("ssd"), 0, &phase(1), vec![worker(Steps::of(&[OpKind::Create, OpKind::Fsync]), 1)]);
+        simulate(&nominal("ssd"), 0, &phase(1), vec![worker(Steps::from_kinds(&[OpKind::Create, OpKind::Fsync]), 1)]);
     let mean = |outcome: &SimPhaseOutcome| service(&outcome.measurement, OpKind::Fsync).mean().unwrap();
     assert!(mean(&creating) > 1.8 * mean(&bare), "{} {}", mean(&creating), mean(&bare));
 }

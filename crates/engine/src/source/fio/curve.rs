@@ -35,7 +35,7 @@ impl PlaceCurve {
 }
 
 /// Creates the curve of a file; `None` if the stream has no curve, or the file no blocks.
-pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<PlaceCurve> {
+pub(super) fn build_curve(script: &Script, part: &Part, file: usize) -> Option<PlaceCurve> {
     let OffsetOrder::Random(Random { distribution: PlannedDistribution::Curved { curve, center, as_fio }, .. }) =
         &script.offset_order
     else {

@@ -73,7 +73,7 @@ impl Files {
             // One entry for reads or trims, and one for writes.
             Mix::ReadWrite(_) | Mix::TrimWrite => (2, [0, 1, 0]),
         };
-        let all = || (0..count).map(|file| parts.of(file));
+        let all = || (0..count).map(|file| parts.get(file));
         let last = |part: &Part| Last { end: part.start, start: NOWHERE };
         Files {
             states: vec![State::default(); count].into(),
@@ -96,7 +96,7 @@ impl Files {
                 },
             },
             curves: match script.is_curved() {
-                true => all().enumerate().map(|(file, part)| curve::of(script, part, file)).collect(),
+                true => all().enumerate().map(|(file, part)| curve::build_curve(script, part, file)).collect(),
                 false => Box::default(),
             },
             written: if script.flushing.range_every > 0 { vec![None; count].into() } else { Box::default() },
@@ -125,7 +125,7 @@ impl Files {
     /// Marks all files as not done, for a new loop.
     pub(super) fn begin_again(&mut self, script: &Script) {
         self.states.iter_mut().for_each(|state| state.done = false);
-        self.firsts.iter_mut().enumerate().for_each(|(file, first)| *first = script.parts.of(file).start);
+        self.firsts.iter_mut().enumerate().for_each(|(file, first)| *first = script.parts.get(file).start);
     }
 
     #[inline]
@@ -151,7 +151,7 @@ impl Files {
     pub(super) fn first(&self, script: &Script, file: usize) -> u64 {
         match self.firsts.get(file) {
             Some(first) => *first,
-            None => script.parts.of(file).start,
+            None => script.parts.get(file).start,
         }
     }
 
@@ -227,7 +227,7 @@ impl Files {
                 None => Some(drawn()),
             },
             Covers::Maps(maps) => maps[file].free_from(drawn()),
-            Covers::SmallMaps(maps) => maps[file].free_from(drawn(), script.parts.of(file).mapped),
+            Covers::SmallMaps(maps) => maps[file].free_from(drawn(), script.parts.get(file).mapped),
             Covers::SteadyState(_) | Covers::Again => Some(drawn()),
         }
     }

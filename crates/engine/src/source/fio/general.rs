@@ -586,7 +586,7 @@ impl Source for General {
             (Stage::Redraw { .. }, VerifyTracking::Draws(end)) => &end.counts,
             _ => &self.machine.counts,
         };
-        let at_hand = at_hand.is_some_and(|op| Kind::of(op.kind).is_some());
+        let at_hand = at_hand.is_some_and(|op| Kind::from_op(op.kind).is_some());
         self.ops_before = counts.all_ops.saturating_sub(u64::from(at_hand));
     }
 

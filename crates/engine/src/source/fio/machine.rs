@@ -361,7 +361,7 @@ impl Machine {
         };
         self.change_zone(script, file, kind);
         let Start { at, by, may_repeat } = self.start(script, file, kind)?;
-        let part = script.parts.of(file);
+        let part = script.parts.get(file);
         let offset = self.files.first(script, file).wrapping_add(at);
         if at >= part.length || offset >= part.file_length {
             return None;

@@ -92,7 +92,7 @@ impl FioSource {
     /// Creates the source of a plan, at its start. If rates decide over a mix of reads and writes, `kinds`
     /// contains the kind that is due.
     pub(crate) fn new(plan: &FioPlan, kinds: Option<KindsDue>) -> FioSource {
-        match Shortcut::of(&plan.script) {
+        match Shortcut::from_script(&plan.script) {
             Some(Shortcut::Upwards(short)) => FioSource::Sequential(short.source(short.upwards())),
             Some(Shortcut::Anywhere(short)) => FioSource::Random(short.source(short.anywhere())),
             Some(Shortcut::Once(short)) => FioSource::Permuted(short.source(short.once())),

@@ -42,7 +42,7 @@ impl Parts {
 
     /// Returns the part of a file.
     #[inline]
-    pub(super) fn of(&self, file: usize) -> &Part {
+    pub(super) fn get(&self, file: usize) -> &Part {
         &self.each[if self.each.len() == 1 { 0 } else { file }]
     }
 

@@ -7,7 +7,7 @@ use plumb_workload::blocks::fio::{FileChoice, Sequencer};
 impl Machine {
     pub(super) fn change_zone(&mut self, script: &Script, file: usize, kind: Kind) {
         let Some(zones) = script.zones else { return };
-        let part = script.parts.of(file);
+        let part = script.parts.get(file);
         let mut first = self.files.first(script, file);
         if self.counts.zone_bytes >= zones.size.0 {
             self.counts.zone_bytes = 0;
@@ -68,7 +68,7 @@ impl Machine {
     #[inline]
     fn next_in_sequence(&mut self, script: &Script, file: usize, kind: Kind, skip: u64) -> Option<u64> {
         let alone = script.parts.count() == 1;
-        let part = script.parts.of(file);
+        let part = script.parts.get(file);
         let start = self.files.first(script, file);
         let mut end = self.files.end(file, kind);
         let begins_again = (script.limits.until_time && alone) || script.overwrites();
@@ -110,7 +110,7 @@ impl Machine {
 
     #[inline]
     fn try_random_block(&mut self, script: &Script, file: usize, kind: Kind, random: &Random) -> Option<u64> {
-        let blocks = script.parts.of(file).blocks[kind as usize];
+        let blocks = script.parts.get(file).blocks[kind as usize];
         if blocks == 0 {
             return None;
         }

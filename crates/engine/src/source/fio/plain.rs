@@ -185,7 +185,7 @@ pub(super) enum Shortcut<'a> {
 
 impl<'a> Shortcut<'a> {
     /// Checks whether a plan can use the fast path; `None` if not.
-    pub(super) fn of(script: &'a Script) -> Option<Shortcut<'a>> {
+    pub(super) fn from_script(script: &'a Script) -> Option<Shortcut<'a>> {
         let Mix::Only(kind) = script.mix else { return None };
         let sizes = &script.sizes[kind as usize];
         let part = script.parts.only()?;
@@ -251,13 +251,13 @@ impl Short<'_> {
             ended: Ended::Early,
             first: true,
         };
-        let part = self.script.parts.of(0);
+        let part = self.script.parts.get(0);
         let evicts = self.script.files.evicts;
         Plain { kind: self.kind.op(), start: part.start, size: self.size as u32, places, evicts, left: 0, loops }
     }
 
     pub(super) fn upwards(self) -> Upwards {
-        let part = self.script.parts.of(0);
+        let part = self.script.parts.get(0);
         let starts = part.length.div_ceil(self.size);
         let whole = part.file_length.saturating_sub(part.start) / self.size;
         // The file may continue after the part, so that the last op there is complete.
@@ -272,12 +272,12 @@ impl Short<'_> {
     }
 
     pub(super) fn anywhere(self) -> Anywhere {
-        let blocks = self.script.parts.of(0).blocks[self.kind as usize];
+        let blocks = self.script.parts.get(0).blocks[self.kind as usize];
         Anywhere { draws: self.draws(), blocks: blocks as f64, step: self.script.align[self.kind as usize] }
     }
 
     pub(super) fn once(self) -> Once {
-        let blocks = self.script.parts.of(0).blocks[self.kind as usize];
+        let blocks = self.script.parts.get(0).blocks[self.kind as usize];
         let endless = self.script.limits.until_time;
         Once { draws: self.draws(), map: Map::new(blocks), blocks, step: self.size, endless }
     }

@@ -327,7 +327,7 @@ fn parts(
     Ok(match (lengths, stream.ranges.as_slice()) {
         (Lengths::Same { bytes, count }, [range]) => Parts::same(part(range, *bytes), *count),
         (_, ranges) => Parts::each(
-            (0..lengths.count()).map(|file| part(ranges.get(file).unwrap_or(last), lengths.of(file))).collect(),
+            (0..lengths.count()).map(|file| part(ranges.get(file).unwrap_or(last), lengths.get(file))).collect(),
         ),
     })
 }

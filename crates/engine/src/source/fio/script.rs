@@ -32,7 +32,7 @@ impl Kind {
     }
 
     /// Converts from an op's kind; `None` if it moves no data.
-    pub(super) fn of(op: OpKind) -> Option<Kind> {
+    pub(super) fn from_op(op: OpKind) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.op() == op)
     }
 }

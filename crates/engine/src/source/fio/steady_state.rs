@@ -25,7 +25,7 @@ pub(super) fn check(steady: &SteadyState, parts: &Parts, block_bytes: u64, seed:
     if parts.count() != 1 {
         return refuse(format!("{} files cannot be one SSD; use one file or device", parts.count()));
     }
-    let part = parts.of(0);
+    let part = parts.get(0);
     let range = part.length.min(part.file_length);
     if let Some(problem) = steady.problem_in(range, block_bytes) {
         return refuse(problem);
@@ -68,7 +68,7 @@ pub(super) struct SteadyBlocks {
 impl SteadyBlocks {
     /// Creates the blocks; `None` for settings that [`check`] refuses.
     pub(super) fn new(steady: SteadyState, script: &Script) -> Option<SteadyBlocks> {
-        let part = script.parts.of(0);
+        let part = script.parts.get(0);
         let range = part.length.min(part.file_length);
         let region_blocks = region_blocks(&steady, range, script.sizes[Kind::Write as usize].smallest);
         Some(SteadyBlocks {

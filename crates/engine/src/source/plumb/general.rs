@@ -117,7 +117,7 @@ impl Source for General {
             return Some(flush);
         }
         let kind = self.kinds.next();
-        let length = self.sizes.of(kind).next(&mut self.size_rng);
+        let length = self.sizes.get(kind).next(&mut self.size_rng);
         let OpRange { file, offset, length } = self.places.next(kind, length)?;
         if kind == OpKind::Write {
             self.flushes.wrote(file);

@@ -65,7 +65,7 @@ pub(crate) enum PlumbSource {
 impl PlumbSource {
     /// Creates the source of a plan, at its start.
     pub(crate) fn new(plan: &PlumbPlan) -> PlumbSource {
-        let short = Short::of(plan);
+        let short = Short::from_plan(plan);
         match (short, short.and_then(|short| short.kind()), &plan.order) {
             (Some(short), Some(kind), BlockOrder::Walk(Direction::Up)) => {
                 PlumbSource::Sequential(short.source(kind, short.upwards(plan)))

@@ -95,7 +95,7 @@ impl Permutation {
 
     /// Returns the image of `index`, which must be below the count.
     #[inline]
-    pub fn of(&self, index: u64) -> u64 {
+    pub fn map_index(&self, index: u64) -> u64 {
         self.permute(Cell { row: index / self.columns, column: index % self.columns })
     }
 }
@@ -155,7 +155,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     impl Permutation {
-        /// Inverts [`Permutation::of`] by running the rounds backwards.
+        /// Inverts [`Permutation::map_index`] by running the rounds backwards.
         fn inverse(&self, index: u64) -> u64 {
             let (rows, columns) = (self.rows, self.columns);
             let sub = |a: u64, b: u64, modulus: u64| if a >= b { a - b } else { a + modulus - b };
@@ -194,7 +194,7 @@ mod tests {
         fn any_size_is_a_bijection(count in 1u64..=1 << 63, index in any::<u64>(), seed in any::<u64>()) {
             let permutation = Permutation::new(count, &mut Rng::new(seed));
             let index = index % count;
-            let image = permutation.of(index);
+            let image = permutation.map_index(index);
             prop_assert!(image < count);
             prop_assert_eq!(permutation.inverse(image), index);
         }
@@ -204,7 +204,7 @@ mod tests {
             let permutation = Permutation::new(count, &mut Rng::new(seed));
             let mut shuffle = Shuffle::new(count, Rng::new(seed));
             for index in 0..count.min(2000) {
-                prop_assert_eq!(shuffle.next(), permutation.of(index));
+                prop_assert_eq!(shuffle.next(), permutation.map_index(index));
             }
         }
     }

@@ -85,9 +85,9 @@ pub(crate) struct Short {
 
 impl Short {
     /// Returns the plan's size and range, if it has only one of each.
-    pub(crate) fn of(plan: &PlumbPlan) -> Option<Short> {
+    pub(crate) fn from_plan(plan: &PlumbPlan) -> Option<Short> {
         let flushes = plan.mix.write > 0 && (plan.fsync_every > 0 || plan.fdatasync_every > 0);
-        let mut sizes = kinds_of(plan.mix).map(|kind| plan.sizes.of(kind));
+        let mut sizes = kinds_of(plan.mix).map(|kind| plan.sizes.get(kind));
         match (&*plan.pieces, sizes.next()?, &plan.order) {
             ([piece], &Sizes::Fixed(size), BlockOrder::Walk(_) | BlockOrder::Draw(_))
                 if !flushes && plan.passes != Some(0) && sizes.all(|other| *other == Sizes::Fixed(size)) =>

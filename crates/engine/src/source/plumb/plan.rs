@@ -140,10 +140,10 @@ impl PlumbPlan {
         };
         let (mut smallest, mut largest, mut largest_option) = (u32::MAX, 0, "block");
         for kind in kinds_of(blocks.mix) {
-            check_sizes(sizes.of(kind), option(kind), alignment)?;
-            smallest = smallest.min(sizes.of(kind).smallest());
-            if sizes.of(kind).largest() > largest {
-                (largest, largest_option) = (sizes.of(kind).largest(), option(kind));
+            check_sizes(sizes.get(kind), option(kind), alignment)?;
+            smallest = smallest.min(sizes.get(kind).smallest());
+            if sizes.get(kind).largest() > largest {
+                (largest, largest_option) = (sizes.get(kind).largest(), option(kind));
             }
         }
         let step = blocks.align.map_or(u64::from(smallest), |align| align.0);
@@ -237,7 +237,7 @@ impl PlumbPlan {
     pub(crate) fn verify_interval_bytes(&self) -> u64 {
         let mut common = self.pieces.iter().fold(self.step, |common, piece| gcd(common, piece.start));
         for kind in kinds_of(self.mix) {
-            common = match self.sizes.of(kind) {
+            common = match self.sizes.get(kind) {
                 Sizes::Fixed(size) => gcd(common, u64::from(*size)),
                 Sizes::Range { first, step, .. } => gcd(gcd(common, u64::from(*first)), u64::from(*step)),
                 Sizes::Weighted(table) => table.iter().fold(common, |common, entry| gcd(common, u64::from(entry.size))),

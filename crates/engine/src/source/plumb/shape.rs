@@ -81,7 +81,7 @@ pub(crate) struct SizesByKind {
 
 impl SizesByKind {
     #[inline]
-    pub(crate) fn of(&self, kind: OpKind) -> &Sizes {
+    pub(crate) fn get(&self, kind: OpKind) -> &Sizes {
         match kind {
             OpKind::Write => &self.write,
             OpKind::Trim => &self.trim,

@@ -332,19 +332,23 @@ mod tests {
         let Replay { mut source, pacer, .. } = replay(ops.into_iter(), &Clock::best(), &recording, 8, None);
         let mut pacer = pacer.unwrap();
         let next = source.next().unwrap();
-        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 });
-        let next = source.next().unwrap();
-        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 }, "one was in flight in the recording");
+        assert_eq!(pacer.due(9, PacedOp::from_op(&next)), Due::Now { intended: 9 });
         let next = source.next().unwrap();
         assert_eq!(
-            pacer.due(9, PacedOp::of(&next)),
+            pacer.due(9, PacedOp::from_op(&next)),
+            Due::Now { intended: 9 },
+            "one was in flight in the recording"
+        );
+        let next = source.next().unwrap();
+        assert_eq!(
+            pacer.due(9, PacedOp::from_op(&next)),
             Due::AfterNext,
             "none was in flight in the recording, two are now"
         );
         pacer.completed(OpKind::Write, 0, 0, 9);
-        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::AfterNext);
+        assert_eq!(pacer.due(9, PacedOp::from_op(&next)), Due::AfterNext);
         pacer.completed(OpKind::Write, 0, 0, 9);
-        assert_eq!(pacer.due(9, PacedOp::of(&next)), Due::Now { intended: 9 });
+        assert_eq!(pacer.due(9, PacedOp::from_op(&next)), Due::Now { intended: 9 });
     }
 
     #[test]
@@ -386,7 +390,7 @@ mod tests {
             let mut pacer = pacer.unwrap();
             pacer.start(500);
             let next = source.next().unwrap();
-            match pacer.due(500, PacedOp::of(&next)) {
+            match pacer.due(500, PacedOp::from_op(&next)) {
                 Due::At(at) => clock.ns_between(500, at),
                 other => panic!("expected the op to be due in a millisecond, not {other:?}"),
             }

@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn files(length: u64, kind: FileKind, alignment_bytes: u64) -> Option<ReplayFiles> {
-        let names = Names::Said(vec![PathBuf::from("there")]);
+        let names = Names::Given(vec![PathBuf::from("there")]);
         Some(ReplayFiles { names, lengths: vec![length], kind, alignment_bytes })
     }
 

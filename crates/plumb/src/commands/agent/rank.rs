@@ -101,16 +101,16 @@ impl Follower for ClientState {
     fn other(&mut self, words: &str, ranks: &JoinedRanks, stop: StopFlag) -> Result<(), ClusterError> {
         let Some(policy) = &self.policy else { return Err(RUNS_ONLY) };
         let answer = if let Some(asked) = words.strip_prefix(FIO_ASKED) {
-            let (service, answer) = FioService::of(asked, policy);
+            let (service, answer) = FioService::accept(asked, policy);
             self.fio = service;
             answer
         } else if let Some(command) = words.strip_prefix(FIO_PULLED) {
             fio_pulled(command, policy)
         } else if let Some(asked) = words.strip_prefix(ELBENCHO_ASKED) {
-            let (service, answer) = ElbenchoService::of(asked, policy);
+            let (service, answer) = ElbenchoService::accept(asked, policy);
             self.elbencho = service;
             answer
-        } else if let Some(asked) = ToAgent::of(words) {
+        } else if let Some(asked) = ToAgent::parse(words) {
             self.to_agent = Some(asked).filter(|_| self.obeys);
             let refused =
                 "this agent was not started as a service of elbencho's: its clients cannot interrupt or end it";
@@ -145,10 +145,10 @@ impl Progress for ClientState {
         self.elbencho.iter_mut().for_each(|service| service.op_log(worker, ops));
     }
 
-    fn tells(&mut self, measured: &PhaseMeasurement) -> String {
+    fn report_phase(&mut self, measured: &PhaseMeasurement) -> String {
         match (&mut self.fio, &mut self.elbencho) {
-            (Some(fio), _) => fio.tells(),
-            (None, Some(elbencho)) => elbencho.tells(measured),
+            (Some(fio), _) => fio.report_phase(),
+            (None, Some(elbencho)) => elbencho.report_phase(measured),
             (None, None) => String::new(),
         }
     }

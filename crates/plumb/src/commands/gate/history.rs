@@ -2,7 +2,7 @@
 
 use super::{Reference, TIME};
 use crate::args::GateArguments;
-use crate::asked;
+use crate::command_context;
 use crate::commands::compare::{announcement, is_real, side, sizes, works};
 use crate::commands::store;
 use plumb_bench::Place;
@@ -21,7 +21,7 @@ use plumb_study::gate::{
     Alone, AloneRequest, GateOutcome, HistoryRequest, HistorySide, gate_history, measure_alone, newest,
     newest_sessions, results, session_count, suspected, works_at,
 };
-use plumb_trust::{Asked, Running};
+use plumb_trust::{CommandContext, Running};
 use plumb_workload::{Nanos, Workload};
 use plumb_workload_text::named::Scale;
 use std::path::Path;
@@ -165,12 +165,12 @@ fn measure(
     }
     let mut bench = session::bench(common)?;
     bench.series.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
-    bench.asked = Asked {
+    bench.command_context = CommandContext {
         time_ns: Some(time.0),
         budget_ns: Some(budget.0),
         settle_ns: arguments.settle.map(|time| time.0),
         file_bytes: Some(file_bytes),
-        ..asked::of(Running::Gate, arguments.load)
+        ..command_context::for_command(Running::Gate, arguments.load)
     };
     let mut line = LiveLine::on_standard_error();
     let request = AloneRequest {

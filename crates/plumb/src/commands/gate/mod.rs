@@ -2,7 +2,7 @@
 
 mod history;
 
-use super::compare::{announcement, asked_of, is_real, places, side, sizes, works};
+use super::compare::{announcement, build_context, is_real, places, side, sizes, works};
 use crate::args::GateArguments;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
@@ -19,7 +19,7 @@ use plumb_result::gate::GateAnswer;
 use plumb_stats::schedule::Side;
 use plumb_study::compare::CompareSide;
 use plumb_study::gate::{GateOutcome, PlacesRequest, gate_places, planned};
-use plumb_trust::{Asked, Running};
+use plumb_trust::{CommandContext, Running};
 use plumb_workload::Nanos;
 use plumb_workload_text::named::{self, Scale};
 use std::path::{Path, PathBuf};
@@ -173,9 +173,9 @@ fn of_places(
     };
     let mut bench = session::bench(common)?;
     bench.series.settling.pause = arguments.settle.map(|time| Duration::from_nanos(time.0));
-    bench.asked = Asked {
+    bench.command_context = CommandContext {
         settle_ns: arguments.settle.map(|time| time.0),
-        ..asked_of(Running::Gate, arguments.load, &request.compared())
+        ..build_context(Running::Gate, arguments.load, &request.compared())
     };
     let mut line = LiveLine::on_standard_error();
     let outcome = gate_places(&mut bench, &request, &mut line);

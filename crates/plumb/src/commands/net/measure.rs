@@ -7,7 +7,7 @@ use plumb_report::format;
 use plumb_result::{Datagrams, NET_SCHEMA, Network, RoundTrips, Throughput};
 use plumb_tools_net::iperf3::{Output, Params, Row, TripParams, Unit};
 use plumb_tools_net_run::iperf3::TestError;
-use plumb_tools_net_run::iperf3::client::{Look, Place, Tested, test};
+use plumb_tools_net_run::iperf3::client::{OutputStyle, Place, Tested, test};
 use plumb_tools_net_run::iperf3::output::Out;
 use plumb_tools_net_run::protocol::{passing, passing_words, with_copied, with_link};
 use plumb_workload::net::{Passing, Protocol};
@@ -57,7 +57,7 @@ pub(super) struct Bench {
 
 impl Bench {
     fn test(&self, params: &Params) -> Result<Tested, TestError> {
-        let look = Look { unit: Unit::Adaptive, verbose: false, interval_s: 0.0 };
+        let look = OutputStyle { unit: Unit::Adaptive, verbose: false, interval_s: 0.0 };
         let mut left = BUSY_TRIES;
         loop {
             let mut out = Out::new(Output::Text, false, "", Box::new(|_| {}));
@@ -95,7 +95,7 @@ impl Bench {
         params.trips.poll_us = self.busy_poll_us;
         let Tested { times, lost, seconds, .. } = self.test(&params)?;
         let per_second = times.count() as f64 / seconds.max(1e-9);
-        Ok((RoundTrips::of(during, &times, lost), per_second))
+        Ok((RoundTrips::from_times(during, &times, lost), per_second))
     }
 
     /// Runs streams at full speed. Measures round trips at the same time if the other end answers them.
@@ -226,7 +226,7 @@ impl Bench {
             answered: self.answered.load(Relaxed),
             datagrams: datagrams
                 .iter()
-                .flat_map(|test| DIRECTIONS.map(|(name, sends)| of_datagrams(name, sends, test)))
+                .flat_map(|test| DIRECTIONS.map(|(name, sends)| count_datagrams(name, sends, test)))
                 .collect(),
             congestion,
             congestion_there,
@@ -259,7 +259,7 @@ fn throughput(direction: &str, test: &Tested, sends: Option<bool>, link: Option<
     }
 }
 
-fn of_datagrams(direction: &str, sends: bool, test: &Tested) -> Datagrams {
+fn count_datagrams(direction: &str, sends: bool, test: &Tested) -> Datagrams {
     let both = test.report.streams.iter().zip(&test.ending.streams);
     let received = Row::sum(both.filter(|(stream, _)| stream.sends == sends).map(|(_, whole)| &whole.received));
     let Row { packets, lost, out_of_order, jitter_s, .. } = received;

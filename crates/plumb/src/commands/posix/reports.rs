@@ -17,10 +17,10 @@ pub(super) fn read(name: &Path, common: &Common) -> Result<Conformance, Stopped>
     if is_id && !name.exists() {
         return Ok(session::store_to_read(common)?.conformance(&text)?);
     }
-    of_file(name)
+    read_file(name)
 }
 
-fn of_file(path: &Path) -> Result<Conformance, Stopped> {
+fn read_file(path: &Path) -> Result<Conformance, Stopped> {
     let failed = |error: &dyn std::fmt::Display| {
         Stopped::usage(format!("{}: {error}; expected the JSON of `plumb posix`", path.display()))
     };

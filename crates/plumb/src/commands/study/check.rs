@@ -98,7 +98,7 @@ pub(super) fn page(found: &Preflight) -> String {
     let mut lines = vec!["Check".to_owned()];
     let width = found.checked.iter().map(|host| host.host.chars().count()).max().unwrap_or(0);
     for host in &found.checked {
-        lines.push(format!("  {:width$}  {}", host.host, of_host(host)));
+        lines.push(format!("  {:width$}  {}", host.host, describe_host(host)));
     }
     lines.extend(found.unchecked.iter().map(|text| format!("  not checked: {text}")));
     lines.extend(found.warnings.iter().map(|warning| format!("  warning: {}", line(warning))));
@@ -108,7 +108,7 @@ pub(super) fn page(found: &Preflight) -> String {
     lines.join("\n") + "\n"
 }
 
-fn of_host(host: &Checked) -> String {
+fn describe_host(host: &Checked) -> String {
     let Checked { what, provisionings, built, .. } = host;
     let all = plumb_trust::text::count(*provisionings as u64, "plot");
     let how = match built {

@@ -199,7 +199,7 @@ impl StudySite {
             return Ok(());
         }
         let mut reporter = StudyReporter::new();
-        let request = CheckRequest { plan, typed: &self.typed, depth: Depth::Look, stop: self.stop };
+        let request = CheckRequest { plan, typed: &self.typed, depth: Depth::Inspect, stop: self.stop };
         let found = request.answer(is_open, &mut self.hosts, &mut |line| reporter.show(line));
         reporter.clear();
         if self.stop.requested() {

@@ -65,7 +65,7 @@ impl Hosts for LabHosts {
             }
             HostPlan::Agents(hosts) => {
                 let led = LedHosts { hosts: hosts.clone(), keys: self.keys.clone() };
-                Box::new(Agents { leader: Local::new(&self.surroundings)?, led })
+                Box::new(Agents { coordinator: Local::new(&self.surroundings)?, led })
             }
         })
     }
@@ -137,13 +137,13 @@ impl LabHosts {
 
 /// Hosts whose agents make each run together. This machine coordinates them.
 struct Agents {
-    leader: Local,
+    coordinator: Local,
     led: LedHosts,
 }
 
 impl Host for Agents {
     fn facts(&self) -> &HostFacts {
-        self.leader.facts()
+        self.coordinator.facts()
     }
 
     fn inspect(&mut self, _: &Inspection) -> Result<Vec<Objection>, HostError> {
@@ -160,7 +160,7 @@ impl Host for Agents {
     }
 
     fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
-        self.leader.run(&RunJob { led: Some(self.led.clone()), ..job.clone() }, listener)
+        self.coordinator.run(&RunJob { led: Some(self.led.clone()), ..job.clone() }, listener)
     }
 
     fn undo(&mut self, _: Listener<'_>) -> Result<(), HostError> {

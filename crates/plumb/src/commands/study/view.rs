@@ -22,7 +22,7 @@ fn expected(count: &ExpectedCount) -> String {
     text
 }
 
-pub(super) fn of(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
+pub(super) fn build_view(plan: &Plan, earlier: Option<&EarlierSpread>) -> PlanView {
     let least = plan.repeats_least();
     PlanView {
         name: plan.name.clone(),
@@ -153,11 +153,11 @@ fn spread_of(verdicts: PlannedVerdicts, earlier: Option<&EarlierSpread>) -> Stri
 }
 
 fn counted(verdicts: PlannedVerdicts) -> String {
-    let of = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let counted = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     match verdicts.unit {
-        PlannedUnit::Plot => format!("{} a side", of(verdicts.units, "plot")),
-        PlannedUnit::PairsOnPlot => format!("{} that hold both sides", of(verdicts.units, "plot")),
-        PlannedUnit::Pair => format!("{} a side", of(verdicts.units, "run")),
+        PlannedUnit::Plot => format!("{} a side", counted(verdicts.units, "plot")),
+        PlannedUnit::PairsOnPlot => format!("{} that hold both sides", counted(verdicts.units, "plot")),
+        PlannedUnit::Pair => format!("{} a side", counted(verdicts.units, "run")),
     }
 }
 

@@ -59,10 +59,10 @@ fn read(arguments: &FitArguments) -> Result<Seen, Stopped> {
             character.add(&record);
         }
     }
-    Ok(of_sheet(character.finish(reader.names())))
+    Ok(read_sheet(character.finish(reader.names())))
 }
 
-fn of_sheet(sheet: Sheet) -> Seen {
+fn read_sheet(sheet: Sheet) -> Seen {
     let count = |name: &str| {
         let row = sheet.table("ops").and_then(|table| table.rows.iter().find(|(act, _)| act == name));
         row.and_then(|(_, values)| values.first().copied()).unwrap_or(0.0)
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &FitArguments, common: &Common) -> Result<End, Stop
         level => Some(plumb_trace::model::fit(&arguments.file, waits, format, level).map_err(stopped)?),
     };
     let (model, seen, left_out) = match fitted {
-        Some(fitted) => (Some(fitted.model.to_string()), of_sheet(fitted.sheet), fitted.left_out),
+        Some(fitted) => (Some(fitted.model.to_string()), read_sheet(fitted.sheet), fitted.left_out),
         None => (None, read(arguments)?, 0),
     };
     if seen.counts[0] + seen.counts[1] == 0.0 {

@@ -49,7 +49,8 @@ pub(super) fn run(arguments: &ReplayArguments, common: &Common) -> Result<End, S
         output::print(&native::to_toml(&workload).map_err(Stopped::usage)?);
         return Ok(End::Done);
     }
-    let mut live_output = LiveOutput::open(&arguments.report.live_output, LiveWarnings::of(common), common)?;
+    let mut live_output =
+        LiveOutput::open(&arguments.report.live_output, LiveWarnings::from_arguments(common), common)?;
     let mut bench = session::bench(common)?;
     if !common.json {
         session::announce(&format!("replays {} at {}", arguments.file.display(), arguments.at.display()));

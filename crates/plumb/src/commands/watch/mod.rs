@@ -112,14 +112,14 @@ struct Watcher {
 impl Watcher {
     fn new(devices: &[String]) -> Result<Watcher, Stopped> {
         let mut blocks = BlockWatch::new();
-        let last = blocks.look().map_err(Stopped::io)?;
+        let last = blocks.read().map_err(Stopped::io)?;
         let choice = DeviceChoice::new(devices, &last)?;
         Ok(Watcher { choice, blocks, processes: IoWatch::start(), last })
     }
 
     /// Takes a sample, and returns the activity since the last one.
     fn interval(&mut self) -> Result<Watched, Stopped> {
-        let now = self.blocks.look().map_err(Stopped::io)?;
+        let now = self.blocks.read().map_err(Stopped::io)?;
         let everyone = self.processes.advance();
         let interval_ns = now.at_ns.saturating_sub(self.last.at_ns);
         let seconds = interval_ns as f64 / 1e9;
@@ -130,7 +130,7 @@ impl Watcher {
             .map(|device| {
                 let before = self.last.devices.iter().find(|one| one.name == device.name);
                 let before = before.map_or_else(BlockStat::default, |before| before.stat);
-                DeviceUse::of(&device.name, &device.stat.since(&before), seconds)
+                DeviceUse::from_counters(&device.name, &device.stat.since(&before), seconds)
             })
             .collect();
         let seen = Watched {
@@ -139,7 +139,7 @@ impl Watcher {
             interval_ns,
             cpu: CpuUse::between(&self.last.cpu, &now.cpu),
             devices,
-            processes: everyone.processes.iter().map(|one| ProcessRate::of(one, seconds)).collect(),
+            processes: everyone.processes.iter().map(|one| ProcessRate::from_counters(one, seconds)).collect(),
             processes_readable: everyone.readable,
             processes_closed: everyone.closed,
             is_root: rustix::process::geteuid().is_root(),

@@ -78,7 +78,7 @@ pub(crate) fn apart(
     let rule = VerdictRule { seed, ..VerdictRule::default() };
     let claims = claims_of(&log.rows, &rule, |_| Sample::Apart);
     let judged = view::judge(
-        &plumb_trust::Asked::default(),
+        &plumb_trust::CommandContext::default(),
         &sides(None, runs, names, &mut log),
         &log,
         &claims,

@@ -181,7 +181,7 @@ fn load(
         };
         let time = |text: &str| text.parse::<Timestamp>().ok();
         let Some(at) = time(&result.started_at).or_else(|| time(&row.started_at)) else { continue };
-        let (plot, study) = match places.of(store, &row.id)? {
+        let (plot, study) = match places.find(store, &row.id)? {
             Some(place) => (format!("study {} plot {}", place.study, place.plot), Some(place.name)),
             None => {
                 let made = provisioning(&result.target, varying).unwrap_or_default();
@@ -435,7 +435,7 @@ fn conclude(
     let found_floors = floors(store, &works, &claims);
     notes.extend(found_floors.notes);
     let sides = sides(request.varying, runs, names, &mut log);
-    let judged = view::judge(&Asked::default(), &sides, &log, &claims, &rule, &found_floors.floors);
+    let judged = view::judge(&CommandContext::default(), &sides, &log, &claims, &rule, &found_floors.floors);
     let terms = Terms {
         baseline: &names[0],
         candidate: &names[1],

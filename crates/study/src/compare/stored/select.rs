@@ -23,10 +23,10 @@ pub enum SelectionError {
     #[error("`{text}` names a level (`{level}`) without its study: add study:NAME")]
     NoStudy { text: String, level: String },
     /// A word is neither a tag nor a run.
-    #[error("`{word}` is neither a tag nor a run{}; `plumb list` shows the stored runs", there(known))]
+    #[error("`{word}` is neither a tag nor a run{}; `plumb list` shows the stored runs", list_known(known))]
     Word { word: String, known: Vec<String> },
     /// No run matches the selection.
-    #[error("`{text}` selects no run{}", there(known))]
+    #[error("`{text}` selects no run{}", list_known(known))]
     Nothing {
         text: String,
         /// Existing values of the requested kind.
@@ -43,7 +43,7 @@ pub enum SelectionError {
     },
 }
 
-fn there(known: &[String]) -> String {
+fn list_known(known: &[String]) -> String {
     const SHOWN: usize = 12;
     let more = if known.len() > SHOWN { format!(" and {} more", known.len() - SHOWN) } else { String::new() };
     let shown: Vec<String> = known.iter().take(SHOWN).map(|one| format!("`{one}`")).collect();
@@ -64,7 +64,7 @@ enum Condition<'a> {
 }
 
 impl Condition<'_> {
-    fn of(word: &str) -> Condition<'_> {
+    fn parse(word: &str) -> Condition<'_> {
         let colon = word.find(':').unwrap_or(usize::MAX);
         match word.find('=') {
             Some(equals) if equals < colon => Condition::Level(word),
@@ -177,7 +177,7 @@ fn newest(store: &dyn ResultStore) -> Result<Vec<RunRow>, StoreError> {
 
 /// Splits ids and tags at commas; a level or a path may contain commas itself.
 fn words(word: &str) -> Vec<&str> {
-    match Condition::of(word) {
+    match Condition::parse(word) {
         Condition::Word(_) => word.split(',').filter(|part| !part.is_empty()).collect(),
         _ => vec![word],
     }

@@ -122,7 +122,7 @@ fn other_work_another_tool_and_another_kernel_are_reported() {
     };
     let code = |comparison: &Comparison| only(comparison).capped.as_ref().map(|capped| capped.code.clone());
     let size = with(|result| {
-        let target = Target::Null(plumb_workload::NullTarget::of(plumb_workload::Bytes(2 << 20)));
+        let target = Target::Null(plumb_workload::NullTarget::with_size(plumb_workload::Bytes(2 << 20)));
         result.workload.target.insert("data".to_owned(), target);
     });
     assert_eq!(code(&size).as_deref(), Some("D6"));

@@ -126,7 +126,7 @@ impl Progress for DbenchProgress<'_> {
         if seconds < 0.5 {
             return;
         }
-        let done = Done::of(&now.measurement().ops);
+        let done = Done::from_ops(&now.measurement().ops);
         output::print(&print::line(self.settings, seconds, &done, &self.last));
         self.last = done;
     }

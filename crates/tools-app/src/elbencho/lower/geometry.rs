@@ -47,7 +47,7 @@ pub(super) fn geometry(
     places: &mut dyn Places,
     notes: &mut Vec<String>,
 ) -> Result<Geometry, LowerError> {
-    let found: Vec<Found> = settings.paths.iter().map(|path| places.look(path)).collect();
+    let found: Vec<Found> = settings.paths.iter().map(|path| places.find(path)).collect();
     let path_type = path_type(settings, &found)?;
     // elbencho maps the file anyway, and audits could take its result for direct I/O.
     if settings.ops.direct && settings.ops.mmap {
@@ -188,7 +188,7 @@ fn path_type(settings: &ElbenchoSettings, found: &[Found]) -> Result<PathType, L
 /// Checks that the directory of a new file exists.
 fn check_parent(path: &str, places: &mut dyn Places) -> Result<(), LowerError> {
     let parent = Path::new(path).parent().and_then(Path::to_str).unwrap_or_default();
-    if parent.is_empty() || places.look(parent) != Found::Absent {
+    if parent.is_empty() || places.find(parent) != Found::Absent {
         return Ok(());
     }
     error(format!("{path} cannot be created: the directory {parent} does not exist; create it: mkdir -p {parent}"))

@@ -77,9 +77,9 @@ struct SharedWork {
 
 /// Returns empty work, for a host that only waits for others.
 pub(super) fn idle(settings: &ElbenchoSettings, rank: u32) -> ShareWork {
-    let names = Names::Said(settings.paths.iter().take(1).map(PathBuf::from).collect());
+    let names = Names::Given(settings.paths.iter().take(1).map(PathBuf::from).collect());
     let mut work = call_work(settings, names, "nothing".to_owned(), FileCall::Stat, OpKind::Stat, None, rank);
-    work.sweep.parts = SweepParts::Said(Vec::new());
+    work.sweep.parts = SweepParts::Listed(Vec::new());
     work.sweep.repeat = false;
     work
 }
@@ -126,11 +126,11 @@ fn calls(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind, rank
 /// Every thread removes all files, each starting at a different one.
 fn remove_files(settings: &ElbenchoSettings, geometry: &Geometry, rank: u32) -> Share {
     let count = settings.paths.len();
-    let names = Names::Said(settings.paths.iter().map(PathBuf::from).collect());
+    let names = Names::Given(settings.paths.iter().map(PathBuf::from).collect());
     let mut work = call_work(settings, names, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
     work.files.lengths = vec![Bytes(geometry.file_bytes)];
     let part = |at: usize| FilePart { file: ((rank as usize + at) % count) as u32, start: Bytes(0), length: Bytes(0) };
-    work.sweep.parts = SweepParts::Said((0..count).map(part).collect());
+    work.sweep.parts = SweepParts::Listed((0..count).map(part).collect());
     Share { work: Some(work), entries: count as u64, ..NOTHING }
 }
 
@@ -258,7 +258,7 @@ fn of_tree(
     }
     let Some(of_thread) = tree.files_of(settings, geometry, rank, part.all)? else { return Ok(NOTHING) };
     let ThreadFiles { files, parts, whole } = of_thread;
-    let parts = SweepParts::Said(parts);
+    let parts = SweepParts::Listed(parts);
     let mut work = match kind {
         PhaseKind::Stat | PhaseKind::RmFiles => {
             let (call, op, passes_over) = match kind {
@@ -329,12 +329,12 @@ fn shared_files(
         }
     };
     let files = JobFiles {
-        names: Names::Said(settings.paths.iter().map(PathBuf::from).collect()),
+        names: Names::Given(settings.paths.iter().map(PathBuf::from).collect()),
         lengths: if geometry.path_type == PathType::File { vec![Bytes(file_bytes)] } else { Vec::new() },
         typed: Vec::new(),
         make_below: None,
     };
-    let of = DataWork { kind, rank, thread, parts: SweepParts::Said(parts), order, files };
+    let of = DataWork { kind, rank, thread, parts: SweepParts::Listed(parts), order, files };
     let mut work = data_work(settings, geometry, of);
     if settings.order.rand {
         work.sweep.random_bytes = Some(Bytes(bytes));

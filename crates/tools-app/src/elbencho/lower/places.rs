@@ -22,7 +22,7 @@ pub enum Found {
 /// Answers lowering's questions about the system.
 pub trait Places {
     /// Returns the kind of a path, following links.
-    fn look(&mut self, path: &str) -> Found;
+    fn find(&mut self, path: &str) -> Found;
     /// Returns the CPUs of a NUMA node; `None` if it does not exist.
     fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>>;
     /// Returns the numbers of all NUMA nodes.

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 struct Machine(BTreeMap<&'static str, Found>);
 
 impl Places for Machine {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         self.0.get(path).copied().unwrap_or(Found::Absent)
     }
     fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>> {
@@ -74,7 +74,7 @@ fn done(lowered: &Lowered, phase: usize) -> Vec<(String, Vec<FilePart>)> {
     let groups = lowered.workload.phase[phase].workers.iter();
     let parts = |group: &WorkerGroup| match &group.work.stream() {
         Some(plumb_workload::BlockStream::Sweep(sweep)) => match &sweep.parts {
-            SweepParts::Said(parts) => parts.clone(),
+            SweepParts::Listed(parts) => parts.clone(),
             SweepParts::Files { .. } => Vec::new(),
         },
         _ => Vec::new(),
@@ -241,7 +241,7 @@ fn directories_are_shared_spread_and_left_out() {
 
 fn parts(lowered: &Lowered, thread: usize) -> Vec<(u32, u64, u64)> {
     match &sweep(lowered, 0, thread).parts {
-        SweepParts::Said(parts) => {
+        SweepParts::Listed(parts) => {
             parts.iter().map(|&FilePart { file, start, length }| (file, start.0, length.0)).collect()
         }
         other => panic!("{other:?}"),
@@ -260,7 +260,7 @@ fn blocks_of_files_are_shared_by_threads() {
     let backward = lowered("-r --backward -b 4k f");
     assert_eq!((sweep(&backward, 0, 0).order, parts(&backward, 0)), (SweepOrder::Backward, vec![(0, 0, 10 << 20)]));
     let Some(Target::JobFiles(files)) = three.workload.target.get("paths") else { panic!() };
-    assert_eq!(files.names, Names::Said(vec!["a".into(), "b".into()]));
+    assert_eq!(files.names, Names::Given(vec!["a".into(), "b".into()]));
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn each_op_of_a_queue_is_submitted_alone() {
 fn tree_parts(lowered: &Lowered, phase: usize, thread: usize) -> Vec<(String, u64, u64)> {
     let paths = paths(lowered, phase, thread);
     match &sweep(lowered, phase, thread).parts {
-        SweepParts::Said(parts) => {
+        SweepParts::Listed(parts) => {
             parts.iter().map(|part| (paths[part.file as usize].clone(), part.start.0, part.length.0)).collect()
         }
         other => panic!("{other:?}"),

@@ -224,7 +224,7 @@ fn numbered(settings: &ElbenchoSettings, pieces: &[Piece<'_>]) -> ThreadFiles {
     });
     let parts = parts.collect();
     ThreadFiles {
-        files: JobFiles { names: Names::Said(paths), lengths, typed: typed(settings), make_below: None },
+        files: JobFiles { names: Names::Given(paths), lengths, typed: typed(settings), make_below: None },
         parts,
         whole,
     }

@@ -39,7 +39,7 @@ fn end(bucket: usize) -> f64 {
 
 impl PhaseLatencies {
     /// Converts a histogram of nanoseconds.
-    pub fn of(histogram: &Histogram) -> PhaseLatencies {
+    pub fn from_histogram(histogram: &Histogram) -> PhaseLatencies {
         let mut all = PhaseLatencies::default();
         for used in histogram.buckets() {
             all.buckets[bucket(used.lowest.midpoint(used.highest) / 1000)] += used.count;

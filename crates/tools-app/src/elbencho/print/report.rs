@@ -198,7 +198,7 @@ pub fn report(
     } else if ended_by == OpKind::Close {
         PhaseLatencies::default()
     } else {
-        PhaseLatencies::of(&service(ended_by))
+        PhaseLatencies::from_histogram(&service(ended_by))
     };
     PhaseReport {
         kind: phase.kind,
@@ -214,8 +214,16 @@ pub fn report(
         },
         entries: of_entries,
         entries_mixed: entries.read.latencies.clone(),
-        ios: if phase.kind.moves_data() { PhaseLatencies::of(&service(own)) } else { PhaseLatencies::default() },
-        ios_mixed: if reads_apart { PhaseLatencies::of(&service(OpKind::Read)) } else { PhaseLatencies::default() },
+        ios: if phase.kind.moves_data() {
+            PhaseLatencies::from_histogram(&service(own))
+        } else {
+            PhaseLatencies::default()
+        },
+        ios_mixed: if reads_apart {
+            PhaseLatencies::from_histogram(&service(OpKind::Read))
+        } else {
+            PhaseLatencies::default()
+        },
     }
 }
 

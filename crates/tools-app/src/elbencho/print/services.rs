@@ -77,8 +77,8 @@ pub fn of_services(reports: &[(String, PhaseReport)], seen: PhaseContext) -> Opt
         all.ios.merge(&report.ios);
         all.ios_mixed.merge(&report.ios_mixed);
     }
-    let mean = |of: fn(&PhaseReport) -> u32| {
-        let sum: u64 = reports.iter().map(|(_, report)| u64::from(of(report))).sum();
+    let mean = |read: fn(&PhaseReport) -> u32| {
+        let sum: u64 = reports.iter().map(|(_, report)| u64::from(read(report))).sum();
         (sum / reports.len() as u64) as u32
     };
     all.seen.cpu = Both { first: mean(|report| report.seen.cpu.first), last: mean(|report| report.seen.cpu.last) };
@@ -109,7 +109,7 @@ mod tests {
     use crate::elbencho::lower::PhaseKind;
     use proptest::prelude::*;
 
-    fn of(first_us: u64, last_us: u64, first: u64, last: u64) -> PhaseReport {
+    fn phase_report(first_us: u64, last_us: u64, first: u64, last: u64) -> PhaseReport {
         let work = |count: u64| WorkDone { entries: count, ios: 4 * count, bytes: count << 20 };
         let mut report = PhaseReport::timed(PhaseKind::Read, PhaseContext::default(), 0);
         report.elapsed_us = Both { first: first_us, last: last_us };
@@ -131,7 +131,7 @@ mod tests {
     // services.
     #[test]
     fn services_are_added_up() {
-        let all = merged(&[of(2_000_000, 3_000_000, 100, 130), of(4_000_000, 5_000_000, 300, 330)]);
+        let all = merged(&[phase_report(2_000_000, 3_000_000, 100, 130), phase_report(4_000_000, 5_000_000, 300, 330)]);
         assert_eq!(all.elapsed_us, Both { first: 2_000_000, last: 5_000_000 });
         assert_eq!((all.done.first.entries, all.done.last.entries), (100 + 150, 460));
         assert_eq!((all.done.first.bytes, all.done.last.ios), (250 << 20, 1840));
@@ -144,9 +144,9 @@ mod tests {
     // Protects FIRST DONE: a service without work does not count.
     #[test]
     fn a_service_without_work_is_not_the_first() {
-        let mut idle = of(0, 0, 0, 0);
+        let mut idle = phase_report(0, 0, 0, 0);
         idle.each_ms.clear();
-        let all = merged(&[idle.clone(), of(2_000, 3_000, 1, 2)]);
+        let all = merged(&[idle.clone(), phase_report(2_000, 3_000, 1, 2)]);
         assert_eq!((all.elapsed_us.first, all.done.last.entries, all.services.len()), (2_000, 2, 2));
         assert_eq!(merged(&[idle]).elapsed_us, Both { first: 0, last: 0 });
     }
@@ -154,7 +154,7 @@ mod tests {
     // Protects the encoding, and a coordinator from malformed reports.
     #[test]
     fn reports_decode_to_the_same_values() {
-        let sent = of(1_234_567, 2_345_678, 9, 90);
+        let sent = phase_report(1_234_567, 2_345_678, 9, 90);
         let mut phase = phase(PhaseKind::Read);
         phase.name = sent.name.clone();
         assert_eq!(PhaseReport::from_numbers(&phase, &sent.numbers()), Some(sent.clone()));

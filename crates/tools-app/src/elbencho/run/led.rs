@@ -1,7 +1,7 @@
 //! `--hosts`: coordinates services that run a benchmark together. `--service`: is one of these services.
 
 use super::places::HostPlaces;
-use super::service::{ASKED, PartAsked, PartServed, PathFound, ServicePhaseReport, ToAgent, as_part};
+use super::service::{ASKED, PartRequest, PartServed, PathFound, ServicePhaseReport, ToAgent, as_part};
 use super::{complain, or_complain};
 use plumb_cli::agent;
 use plumb_cli::agent::AgentArguments;
@@ -79,10 +79,10 @@ pub(super) fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
 
 /// Sends each service its part, and collects the answers.
 pub(super) fn ask(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<Led> {
-    let asked = asked(call, settings, names)?;
+    let asked = build_request(call, settings, names)?;
     let ranks = ranks::joined().ok_or_else(|| Stopped::io("the services are gone"))?;
     let words = (0..asked.services)
-        .map(|number| json::to_string(&PartAsked { number, ..asked.clone() }).map(|text| format!("{ASKED}{text}")));
+        .map(|number| json::to_string(&PartRequest { number, ..asked.clone() }).map(|text| format!("{ASKED}{text}")));
     let words = words.collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
     let answers = or_complain(ranks.ask_each(session::stop_flag()?, words))?;
     let mut all = Vec::new();
@@ -130,7 +130,7 @@ pub(super) fn ask(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[Str
 }
 
 /// Builds the request for all services. The index is filled in later.
-fn asked(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<PartAsked> {
+fn build_request(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<PartRequest> {
     let here = or_complain(std::env::current_dir().map_err(|error| format!("the working directory: {error}")))?;
     let mut paths = Vec::new();
     for path in &settings.paths {
@@ -149,7 +149,7 @@ fn asked(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> 
     // The options files were read before; this call keeps their text.
     let _ = elbencho::read(call.words, &mut read);
     let tree = settings.tree.as_ref().map(|tree| tree_text(tree.file.as_deref(), tree.scan.as_deref())).transpose();
-    Ok(PartAsked {
+    Ok(PartRequest {
         words: call.words.to_vec(),
         files,
         paths,
@@ -183,7 +183,7 @@ struct Facts<'a> {
 }
 
 impl Places for Facts<'_> {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         let known = self.paths.iter().zip(self.found).find(|(known, _)| *known == path);
         // The service has already checked the parents of the paths.
         known.map_or(Found::Directory, |(_, &found)| found.into())
@@ -279,7 +279,7 @@ pub(crate) fn send_to_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -
 /// `--service`: serves coordinators, in the background unless `--foreground` is given.
 pub(super) fn serve<T>(settings: &ElbenchoSettings) -> Step<T> {
     // Threads of all benchmarks, and a service in the background, inherit the CPUs.
-    let cpus = bound_cpus(settings, &mut HostPlaces::of(settings)).map_err(|error| error.to_string());
+    let cpus = bound_cpus(settings, &mut HostPlaces::new(settings)).map_err(|error| error.to_string());
     if let Err(why) = cpus.and_then(|cpus| run_on(&cpus).map_err(|error| format!("--zones, --cores: {error}"))) {
         complain(why);
         return Err(End::DialectFailed.into());

@@ -80,7 +80,7 @@ impl Dialect for Elbencho {
                 if settings.action == Action::DryRun {
                     let lowered = match led {
                         Some(led) => led.lowered,
-                        None => or_complain(lower(&settings, &mut HostPlaces::of(&settings)))?,
+                        None => or_complain(lower(&settings, &mut HostPlaces::new(&settings)))?,
                     };
                     return page(&elbencho::print::dryrun::phases(&lowered, &settings));
                 }
@@ -94,7 +94,7 @@ impl Dialect for Elbencho {
         let Led { lowered, apart } = match self.led.take() {
             Some(led) => led,
             None => {
-                let lowered = or_complain(lower(&self.settings, &mut HostPlaces::of(&self.settings)))?;
+                let lowered = or_complain(lower(&self.settings, &mut HostPlaces::new(&self.settings)))?;
                 Led { lowered, apart: Vec::new() }
             }
         };

@@ -22,7 +22,7 @@ pub(crate) struct HostPlaces {
 
 impl HostPlaces {
     /// Returns the places for these settings.
-    pub(super) fn of(settings: &ElbenchoSettings) -> HostPlaces {
+    pub(super) fn new(settings: &ElbenchoSettings) -> HostPlaces {
         let phases = settings.phases;
         let in_directories = phases.mkdirs || phases.deldirs || phases.stat || phases.delfiles;
         HostPlaces { in_directories }
@@ -30,7 +30,7 @@ impl HostPlaces {
 }
 
 impl Places for HostPlaces {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         if let Ok(Some(bytes)) = simulated::device_bytes(path) {
             let is_device = !self.in_directories && !path.trim_end_matches('/').contains('/');
             return if is_device { Found::Device { bytes } } else { Found::Directory };

@@ -39,14 +39,14 @@ impl ToAgent {
     }
 
     /// Parses the text of a request.
-    pub fn of(words: &str) -> Option<ToAgent> {
+    pub fn parse(words: &str) -> Option<ToAgent> {
         [ToAgent::InterruptOthers, ToAgent::End].into_iter().find(|asked| asked.words() == words)
     }
 }
 
 /// A request for one part of a benchmark.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct PartAsked {
+pub(crate) struct PartRequest {
     pub words: Vec<String>,
     /// Options files that the arguments name, with their texts.
     pub files: BTreeMap<String, String>,
@@ -127,8 +127,8 @@ pub struct ElbenchoService {
 
 impl ElbenchoService {
     /// Parses a request. Returns the service, if the request is valid, and the answer.
-    pub fn of(asked: &str, policy: &AgentPolicy) -> (Option<ElbenchoService>, Vec<u8>) {
-        let made = json::from_str::<PartAsked>(asked)
+    pub fn accept(asked: &str, policy: &AgentPolicy) -> (Option<ElbenchoService>, Vec<u8>) {
+        let made = json::from_str::<PartRequest>(asked)
             .map_err(|error| vec![format!("invalid request from the coordinator: {error}")])
             .and_then(|asked| ElbenchoService::new(&asked, policy));
         let (service, served) = match made {
@@ -138,7 +138,7 @@ impl ElbenchoService {
         (service, json::to_vec(&served).unwrap_or_default())
     }
 
-    fn new(asked: &PartAsked, policy: &AgentPolicy) -> Result<(ElbenchoService, PartServed), Vec<String>> {
+    fn new(asked: &PartRequest, policy: &AgentPolicy) -> Result<(ElbenchoService, PartServed), Vec<String>> {
         let mut sent = |path: &str| asked.files.get(path).cloned().ok_or(not_sent(path));
         // The coordinator has expanded the paths. A few words could expand to any number of them.
         let words: Vec<String> = std::iter::once("--nopathexp".to_owned()).chain(asked.words.iter().cloned()).collect();
@@ -146,8 +146,8 @@ impl ElbenchoService {
         let settings = settings.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let settings = as_part(settings, asked);
         check(&settings, asked, policy)?;
-        let mut places = ServedPlaces { asked, policy, disk: HostPlaces::of(&settings) };
-        let found = settings.paths.iter().map(|path| places.look(path).into()).collect();
+        let mut places = ServedPlaces { asked, policy, disk: HostPlaces::new(&settings) };
+        let found = settings.paths.iter().map(|path| places.find(path).into()).collect();
         let lowered = lower(&settings, &mut places).map_err(|error| vec![error.to_string()])?;
         let served = PartServed {
             workload: Some(lowered.workload.clone()),
@@ -183,7 +183,7 @@ impl ElbenchoService {
     }
 
     /// Returns the report on a finished phase, for the coordinator.
-    pub fn tells(&mut self, measured: &PhaseMeasurement) -> String {
+    pub fn report_phase(&mut self, measured: &PhaseMeasurement) -> String {
         let Some(phase) = self.lowered.phases.get(self.number) else { return String::new() };
         let mut report = self.watch.report(phase, measured, MachineTicks::now());
         if phase.is_idle {
@@ -211,7 +211,7 @@ impl ElbenchoService {
 }
 
 /// Returns the settings of one of several services.
-pub(crate) fn as_part(mut settings: ElbenchoSettings, asked: &PartAsked) -> ElbenchoSettings {
+pub(crate) fn as_part(mut settings: ElbenchoSettings, asked: &PartRequest) -> ElbenchoSettings {
     settings.paths.clone_from(&asked.paths);
     settings.part = DataSetPart { host: asked.number, hosts: asked.services };
     if let Some(tree) = &mut settings.tree {
@@ -228,7 +228,7 @@ const GROUPS_MAX: u64 = 32 << 10;
 const NAMES_MAX: u64 = 4 << 20;
 
 /// Checks limits that hold for every request.
-fn check(settings: &ElbenchoSettings, asked: &PartAsked, policy: &AgentPolicy) -> Result<(), Vec<String>> {
+fn check(settings: &ElbenchoSettings, asked: &PartRequest, policy: &AgentPolicy) -> Result<(), Vec<String>> {
     let mut errors = Vec::new();
     if !matches!(settings.action, Action::Run | Action::DryRun) {
         errors.push("this command line does not run a benchmark".to_owned());
@@ -257,7 +257,7 @@ fn check(settings: &ElbenchoSettings, asked: &PartAsked, policy: &AgentPolicy) -
 }
 
 /// Returns the largest number of paths and parts of files that a thread has.
-fn names_of_a_thread(settings: &ElbenchoSettings, asked: &PartAsked) -> u64 {
+fn names_of_a_thread(settings: &ElbenchoSettings, asked: &PartRequest) -> u64 {
     let paths = settings.paths.len() as u64;
     if let (Some(tree), Some(text)) = (&settings.tree, &asked.tree) {
         // The tree's files are dealt to the threads of all hosts.
@@ -284,16 +284,16 @@ fn not_sent(path: &str) -> FileError {
 
 /// The view that a service has of its host, within the limits of its policy.
 struct ServedPlaces<'a> {
-    asked: &'a PartAsked,
+    asked: &'a PartRequest,
     policy: &'a AgentPolicy,
     disk: HostPlaces,
 }
 
 impl Places for ServedPlaces<'_> {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         match self.asked.paths.iter().any(|asked| asked == path) || self.policy.allows(Path::new(path), Path::new("/"))
         {
-            true => self.disk.look(path),
+            true => self.disk.find(path),
             // The directory above an allowed path is not checked. If it is missing, opening a file in it fails later.
             false => Found::Directory,
         }
@@ -330,16 +330,16 @@ mod tests {
     use plumb_engine::guard::Permissions;
     use std::time::{Duration, Instant};
 
-    fn refused(asked: &PartAsked) -> Vec<String> {
+    fn refused(asked: &PartRequest) -> Vec<String> {
         let policy = AgentPolicy { allow: vec!["/tmp".into()], may_exec: false, permissions: Permissions::none() };
-        let (service, answer) = ElbenchoService::of(&json::to_string(asked).unwrap(), &policy);
+        let (service, answer) = ElbenchoService::accept(&json::to_string(asked).unwrap(), &policy);
         assert!(service.is_none());
         json::from_slice::<PartServed>(&answer).unwrap().wrong
     }
 
-    fn asked(words: &str) -> PartAsked {
+    fn request(words: &str) -> PartRequest {
         let words = words.split(' ').map(str::to_owned).collect();
-        PartAsked { words, paths: vec!["/tmp/none".to_owned()], services: 2, ..PartAsked::default() }
+        PartRequest { words, paths: vec!["/tmp/none".to_owned()], services: 2, ..PartRequest::default() }
     }
 
     // Protects a service's memory and its host from a coordinator: excessive requests and foreign paths are refused
@@ -347,38 +347,41 @@ mod tests {
     #[test]
     fn excessive_requests_are_refused() {
         let began = Instant::now();
-        let mut tree = asked("-w -b 1 --treeroundrob --treefile t /tmp/none");
+        let mut tree = request("-w -b 1 --treeroundrob --treefile t /tmp/none");
         tree.tree = Some(format!("f {} a\n", u64::MAX));
-        let mut outside = asked("-w -s 1k x");
+        let mut outside = request("-w -s 1k x");
         outside.paths = vec!["/tmp/../etc/passwd".to_owned()];
-        let mut several = asked("-w -s 1k -n 1000000 -N 1000000 x");
+        let mut several = request("-w -s 1k -n 1000000 -N 1000000 x");
         several.paths = vec!["/tmp/a".to_owned(), "/tmp/b".to_owned()];
         let cases = [
-            (asked("-w -s 1k -t 4294967295 x"), "more than a service runs"),
-            (asked("-w -s 1k -t 64 -i 4294967295 x"), "more than a service runs"),
-            (asked("-d -n 4294967295 x"), "more than a service runs"),
+            (request("-w -s 1k -t 4294967295 x"), "more than a service runs"),
+            (request("-w -s 1k -t 64 -i 4294967295 x"), "more than a service runs"),
+            (request("-d -n 4294967295 x"), "more than a service runs"),
             (several, "more than a service runs"),
             (tree, "more than a service runs"),
             (outside, "does not allow `/tmp/../etc/passwd`"),
-            (asked("-w -s 1k --dropcache x"), "does not drop caches"),
-            (asked("--version"), "does not run a benchmark"),
-            (asked("-w -s 1k -c /etc/passwd x"), "did not send it"),
-            (PartAsked { paths: vec!["/tmp".to_owned()], ..asked("-d --treefile /etc/passwd x") }, "did not send it"),
-            (PartAsked { number: 2, ..asked("-w -s 1k x") }, "service 2 of 2"),
-            (PartAsked { services: u32::MAX, ..asked("-w -s 1k x") }, "does not exist"),
+            (request("-w -s 1k --dropcache x"), "does not drop caches"),
+            (request("--version"), "does not run a benchmark"),
+            (request("-w -s 1k -c /etc/passwd x"), "did not send it"),
+            (
+                PartRequest { paths: vec!["/tmp".to_owned()], ..request("-d --treefile /etc/passwd x") },
+                "did not send it",
+            ),
+            (PartRequest { number: 2, ..request("-w -s 1k x") }, "service 2 of 2"),
+            (PartRequest { services: u32::MAX, ..request("-w -s 1k x") }, "does not exist"),
         ];
         for (asked, expected) in cases {
             let errors = refused(&asked);
             assert!(errors.iter().any(|error| error.contains(expected)), "{:?}: {errors:?}", asked.words);
         }
         // Each word expands to a million paths.
-        let mut many = asked("-w -s 1k");
+        let mut many = request("-w -s 1k");
         many.words.extend(std::iter::repeat_n("[1-1000000]".to_owned(), 1000));
         many.paths = vec!["/etc/none".to_owned()];
         assert!(refused(&many)[0].contains("does not allow"));
         let policy = AgentPolicy { allow: Vec::new(), may_exec: false, permissions: Permissions::none() };
         for malformed in ["", "{", "[]", "{\"words\":[[]]}", "null"] {
-            assert!(ElbenchoService::of(malformed, &policy).0.is_none());
+            assert!(ElbenchoService::accept(malformed, &policy).0.is_none());
         }
         assert!(began.elapsed() < Duration::from_secs(60));
     }

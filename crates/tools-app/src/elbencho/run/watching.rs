@@ -466,7 +466,7 @@ impl Progress for ElbenchoProgress<'_> {
         }
     }
 
-    fn told(&mut self, hosts: Vec<HostReport>) {
+    fn receive_reports(&mut self, hosts: Vec<HostReport>) {
         self.host_reports = hosts;
     }
 

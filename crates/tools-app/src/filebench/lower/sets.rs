@@ -105,9 +105,10 @@ fn size(seen: &ScopedAttributes<'_>) -> Result<Amount, FilebenchUsageError> {
     // created.
     let size = seen.amount("size")?.unwrap_or(Amount::Fixed(1024));
     Ok(match (size, seen.integer("filesizegamma", 0)? as f64 / 1000.0) {
-        (Amount::Fixed(mean), shape) if shape > 0.0 => {
-            Amount::Drawn(Box::new(Variable { times: mean as f64 / shape, ..Variable::of(Draw::Gamma { shape }) }))
-        }
+        (Amount::Fixed(mean), shape) if shape > 0.0 => Amount::Drawn(Box::new(Variable {
+            times: mean as f64 / shape,
+            ..Variable::from_draw(Draw::Gamma { shape })
+        })),
         (size, _) => size,
     })
 }

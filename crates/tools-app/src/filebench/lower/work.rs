@@ -20,7 +20,7 @@ impl Lowering<'_> {
         let reader = FlowopReader { lowering: self, flowop, seen: self.seen(&flowop.attributes, locals) };
         let file = reader.file()?;
         // Parsed even if the flowop does not use it, so that an invalid value is an error.
-        reader.within()?;
+        reader.working_set()?;
         let does = reader.work()?;
         if does.needs_set() && file.set.is_none() {
             return Err(FilebenchUsageError::at(reader.place(), format!("`{}` names no file set", flowop.kind))
@@ -98,7 +98,7 @@ impl FlowopReader<'_> {
         }
     }
 
-    fn within(&self) -> Result<u64, FilebenchUsageError> {
+    fn working_set(&self) -> Result<u64, FilebenchUsageError> {
         self.seen.integer("workingset", 0)
     }
 
@@ -125,7 +125,7 @@ impl FlowopReader<'_> {
             Some(name) => self.lowering.positions(&name, self.seen.place("possetname"))?,
             None => Vec::new(),
         };
-        Ok(SharedTransfer { size: self.some_size()?, random, within: self.within()?, places })
+        Ok(SharedTransfer { size: self.some_size()?, random, within: self.working_set()?, places })
     }
 
     fn work(&self) -> Result<SharedWork, FilebenchUsageError> {
@@ -141,7 +141,7 @@ impl FlowopReader<'_> {
             "writewholefile" => SharedWork::WriteWhole {
                 request: self.size()?,
                 like: self.seen.narrow("srcfd", 0)?,
-                bytes: self.within()?,
+                bytes: self.working_set()?,
             },
             "appendfile" => SharedWork::Append { size: self.some_size()?, up_to: false },
             "appendfilerand" => SharedWork::Append { size: self.some_size()?, up_to: true },

@@ -120,7 +120,7 @@ impl Progress for SysbenchProgress<'_> {
         if seconds <= 0.0 || !matches!(self.settings.command, Command::Run(_)) {
             return;
         }
-        let all = Counted::of(&now.measurement().ops, self.settings.flush.each);
+        let all = Counted::from_ops(&now.measurement().ops, self.settings.flush.each);
         output::print(&print::line(self.settings, at_ns as f64 / 1e9, seconds, &all.since(&self.last)));
         (self.last_ns, self.last) = (at_ns, all);
     }

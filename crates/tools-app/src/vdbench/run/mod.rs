@@ -250,8 +250,8 @@ impl So {
 
     fn far(run: &Run, phase: &PhaseMeasurement) -> So {
         match run.has_files() {
-            true => So::Files(FilesDone::of(&phase.ops, phase.transactions.unwrap_or(0))),
-            false => So::Blocks(Done::of(&phase.ops)),
+            true => So::Files(FilesDone::from_ops(&phase.ops, phase.transactions.unwrap_or(0))),
+            false => So::Blocks(Done::from_ops(&phase.ops)),
         }
     }
 

@@ -15,7 +15,7 @@ pub fn lower(settings: &ZcavSettings, plans: &[ZcavBlocks]) -> Workload {
     let mut workers = Vec::new();
     for (number, (device, plan)) in settings.devices.iter().zip(plans).enumerate() {
         let name = worker(number);
-        let names = Names::Said(vec![PathBuf::from(device.file())]);
+        let names = Names::Given(vec![PathBuf::from(device.file())]);
         target.insert(name.clone(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names, typed: Vec::new() }));
         let work = Work::Program(Box::new(script(settings, plan)));
         workers.push(WorkerGroup { name: Some(name.clone()), ..WorkerGroup::new(&name, work) });

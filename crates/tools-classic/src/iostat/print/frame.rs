@@ -27,7 +27,7 @@ pub struct TimeFormat {
 
 impl TimeFormat {
     /// Returns the format for the value of S_TIME_FORMAT.
-    pub fn of(variable: Option<&str>) -> TimeFormat {
+    pub fn from_variable(variable: Option<&str>) -> TimeFormat {
         match variable {
             Some("ISO") => TimeFormat { date: "%Y-%m-%d", time: "%Y-%m-%dT%H:%M:%S%z" },
             _ => TimeFormat { date: "%m/%d/%y", time: "%m/%d/%y %H:%M:%S" },

@@ -81,11 +81,11 @@ fn run(settings: IostatSettings) -> Result<End, Stopped> {
 
 fn reports(settings: IostatSettings, stop: StopFlag) -> Result<(), Early> {
     let variable = |name: &str| std::env::var(name).ok();
-    let format = TimeFormat::of(variable("S_TIME_FORMAT").as_deref());
-    let mut watch = BlockWatch::of(match settings.other_place.clone() {
+    let format = TimeFormat::from_variable(variable("S_TIME_FORMAT").as_deref());
+    let mut watch = BlockWatch::with_elsewhere(match settings.other_place.clone() {
         None => Elsewhere::Nowhere,
         Some(OtherPlace::Instead(directory)) => Elsewhere::Only(directory),
-        Some(OtherPlace::Beside(directory)) => Elsewhere::AlsoIn(directory),
+        Some(OtherPlace::Additional(directory)) => Elsewhere::AlsoIn(directory),
     });
     let uname = rustix::system::uname();
     let text = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
@@ -105,7 +105,7 @@ fn reports(settings: IostatSettings, stop: StopFlag) -> Result<(), Early> {
     write(&session.opening())?;
     let mut next = Instant::now();
     loop {
-        let look = watch.look().map_err(Stopped::io)?;
+        let look = watch.read().map_err(Stopped::io)?;
         let time = Zoned::now().strftime(format.time).to_string();
         write(&session.report(&look, time, &mut ThisMachine))?;
         if !session.goes_on() {

@@ -52,7 +52,7 @@ impl DeviceNames for Described {
 }
 
 /// Returns a sample, read by the probe from copies of the original files.
-fn look(number: usize) -> MachineReading {
+fn read_sample(number: usize) -> MachineReading {
     let text = std::fs::read_to_string(golden().join(format!("look{number}"))).unwrap();
     let (uptime, rest) = text.split_once('\n').unwrap();
     let (cpu, disks) = rest.split_once('\n').unwrap();
@@ -72,7 +72,7 @@ fn look(number: usize) -> MachineReading {
         };
         std::fs::create_dir_all(tree.path().join("sys/block").join(place)).unwrap();
     }
-    BlockWatch::of_in(&Sysroot::at(tree.path()), Elsewhere::Nowhere).look().unwrap()
+    BlockWatch::with_elsewhere_in(&Sysroot::at(tree.path()), Elsewhere::Nowhere).read().unwrap()
 }
 
 /// A command line and iostat's output.
@@ -119,8 +119,8 @@ impl Golden {
 
     /// Returns Plumb's output, to the end or until Ctrl-C during the wait after `until` reports.
     fn ours(&self, compat: Compat, until: usize) -> String {
-        let format = TimeFormat::of(self.variable("S_TIME_FORMAT"));
-        let is_iso = format != TimeFormat::of(None);
+        let format = TimeFormat::from_variable(self.variable("S_TIME_FORMAT"));
+        let is_iso = format != TimeFormat::from_variable(None);
         let environment = FrameEnvironment {
             system: "Linux".to_owned(),
             release: "6.1.0".to_owned(),
@@ -134,7 +134,7 @@ impl Golden {
         let mut session = Session::new(self.settings(compat), environment);
         let mut text = session.opening();
         for number in 1.. {
-            text.push_str(&session.report(&look(number), time.to_owned(), &mut Described));
+            text.push_str(&session.report(&read_sample(number), time.to_owned(), &mut Described));
             if !session.goes_on() || number == until {
                 break;
             }

@@ -90,7 +90,7 @@ pub(super) fn groups(
         settings.children.bind.map(bound).unwrap_or_default()
     };
     if alike && !(settings.files.shared && place.last) {
-        let (program, uncounted_ns) = program::of(settings, &step(pass, 0, false));
+        let (program, uncounted_ns) = program::lower_pass(settings, &step(pass, 0, false));
         let mut group = WorkerGroup::new(TARGET, Work::Program(Box::new(program)));
         group.name = Some("child".to_owned());
         group.count = count;
@@ -101,7 +101,7 @@ pub(super) fn groups(
     let mut longest_ns = 0;
     let groups = (0..count).map(|child| {
         let own = if pass == Pass::Mix { mixed(settings, child, count) } else { pass };
-        let (program, uncounted_ns) = program::of(settings, &step(own, child, true));
+        let (program, uncounted_ns) = program::lower_pass(settings, &step(own, child, true));
         longest_ns = longest_ns.max(uncounted_ns);
         let mut group = WorkerGroup::new(TARGET, Work::Program(Box::new(program)));
         group.name = Some(format!("child{child}"));

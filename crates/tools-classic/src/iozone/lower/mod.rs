@@ -68,7 +68,7 @@ pub fn lower(settings: &IozoneSettings) -> Lowered {
 fn target(settings: &IozoneSettings) -> Target {
     let names = match &settings.mode {
         TestMode::Throughput { .. } if !settings.files.files.is_empty() => {
-            Names::Said(settings.files.files.iter().map(Into::into).collect())
+            Names::Given(settings.files.files.iter().map(Into::into).collect())
         }
         TestMode::Throughput { counts, .. } => Names::Numbered {
             path: "iozone.DUMMY.{}".into(),
@@ -79,7 +79,7 @@ fn target(settings: &IozoneSettings) -> Target {
         TestMode::Single(_) | TestMode::Auto(_) if settings.files.file == "iozone.tmp" => {
             Names::Made(vec![settings.files.file.clone().into()])
         }
-        TestMode::Single(_) | TestMode::Auto(_) => Names::Said(vec![settings.files.file.clone().into()]),
+        TestMode::Single(_) | TestMode::Auto(_) => Names::Given(vec![settings.files.file.clone().into()]),
     };
     Target::Scratch(ScratchTarget { path: Default::default(), names, typed: Vec::new() })
 }
@@ -203,7 +203,7 @@ impl Lowered {
                 in_throughput: false,
                 in_mix: false,
             };
-            let (program, uncounted_ns) = program::of(settings, &step);
+            let (program, uncounted_ns) = program::lower_pass(settings, &step);
             let mut group = WorkerGroup::new(TARGET, Work::Program(Box::new(program)));
             if let Some(processor) = settings.children.bind {
                 group.cpus = vec![processor];

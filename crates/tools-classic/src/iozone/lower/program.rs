@@ -48,7 +48,7 @@ impl PassStep {
 }
 
 /// Returns the program of a pass, and its uncounted pause in nanoseconds.
-pub(super) fn of(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
+pub(super) fn lower_pass(settings: &IozoneSettings, step: &PassStep) -> (Program, u64) {
     let transfer = transfer(settings, step);
     let paused_ns = transfer.paused().0;
     let uncounted_ns = if settings.timing.compute_counts { 0 } else { paused_ns };
@@ -118,7 +118,7 @@ fn content(settings: &IozoneSettings) -> ProgramContent {
     match settings.buffers.content {
         WrittenContent::Pages(byte) => ProgramContent::Words { byte, every: Bytes(PAGE_BYTES) },
         WrittenContent::Whole(byte) => ProgramContent::Words { byte, every: Bytes(8) },
-        WrittenContent::Told => ProgramContent::Told { seed: 0 },
+        WrittenContent::UniqueWords => ProgramContent::UniqueWords { seed: 0 },
         WrittenContent::Reducible { compress, duplicate } => {
             ProgramContent::Reducible { compress_percent: compress, duplicate_percent: duplicate }
         }

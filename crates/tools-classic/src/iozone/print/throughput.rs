@@ -26,7 +26,7 @@ fn port(settings: &IozoneSettings) -> &'static str {
 }
 
 /// Returns the names of the workers, with IOzone's trailing blanks, for the children's line and the parent's.
-pub(in crate::iozone) fn who(pass: Pass, count: u32) -> [String; 2] {
+pub(in crate::iozone) fn worker_names(pass: Pass, count: u32) -> [String; 2] {
     let both = |text: String| [text.clone(), text];
     match pass {
         Pass::Write => both(format!("{count:>2} initial writers \t")),
@@ -72,7 +72,7 @@ pub fn block(settings: &IozoneSettings, measured: &MeasuredPass) -> String {
     let sum: f64 = rates.iter().sum();
     let parent: Vec<f64> =
         measured.rounds.iter().map(|round| Child { elapsed_ns: round.parent_ns, ..round.whole() }.rate(unit)).collect();
-    let [who_children, who_parent] = who(measured.pass, count);
+    let [who_children, who_parent] = worker_names(measured.pass, count);
     let most = rates.iter().copied().fold(0.0, f64::max);
     let mut text = format!(
         "\n\tChildren see throughput for {who_children}= {sum:>10.2} {word}/sec\n\
@@ -172,7 +172,7 @@ pub struct ThroughputReport {
 
 impl ThroughputReport {
     /// Builds the report from all measurements.
-    pub fn of(settings: &IozoneSettings, measured: &[MeasuredPass]) -> ThroughputReport {
+    pub fn new(settings: &IozoneSettings, measured: &[MeasuredPass]) -> ThroughputReport {
         let TestMode::Throughput { point, threads, .. } = &settings.mode else {
             return ThroughputReport { heads: Vec::new(), rates: Vec::new(), cpu: None };
         };

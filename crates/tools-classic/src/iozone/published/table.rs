@@ -2,7 +2,7 @@
 
 use super::{number, sizes};
 use crate::iozone::pass::Pass;
-use crate::iozone::print::throughput::who;
+use crate::iozone::print::throughput::worker_names;
 use crate::iozone::settings::Rate;
 use plumb_result::PublishedNumber;
 use plumb_result::published::Unread;
@@ -135,7 +135,7 @@ fn block(line: &str, of_each: &str, rate: Rate) -> Option<PublishedNumber> {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let who_text = plain(who_text);
     let count: u32 = who_text.split(' ').next()?.parse().ok()?;
-    let pass = Pass::ALL.iter().find(|pass| plain(&who(**pass, count)[0]) == who_text)?;
+    let pass = Pass::ALL.iter().find(|pass| plain(&worker_names(**pass, count)[0]) == who_text)?;
     let printed = value.split_whitespace().next()?;
     let of_each = if of_each.is_empty() { "iozone" } else { of_each };
     number(*pass, printed, printed.parse().ok()?, rate, format!("{of_each}, {count} at once"))

@@ -136,7 +136,7 @@ fn interrupted(settings: &IozoneSettings, command: &[String], watching: IozonePr
                 let LoweredPhase { pass, point, children, .. } = *phase;
                 measured.push(MeasuredPass { pass, point, children, rounds: Vec::new() });
             }
-            let report = ThroughputReport::of(settings, &measured);
+            let report = ThroughputReport::new(settings, &measured);
             if settings.reports.report {
                 output::print(&report.text());
             }
@@ -216,7 +216,7 @@ fn finish(settings: &IozoneSettings, command: &[String], measured: &[MeasuredPas
     const COMPLETE: &str = "\niozone test complete.\n";
     let sheets = match settings.mode {
         TestMode::Throughput { .. } => {
-            let report = ThroughputReport::of(settings, measured);
+            let report = ThroughputReport::new(settings, measured);
             if settings.reports.report {
                 output::print(&report.text());
             }

@@ -73,7 +73,7 @@ pub(super) fn take(settings: &mut IozoneSettings, seen: &mut Seen, given: &Given
             messages.line(">>> I/O Diagnostic mode enabled. <<<");
             messages.line("Performance measurements are invalid in this mode.");
             seen.content.diagnostic = true;
-            buffers.content = WrittenContent::Told;
+            buffers.content = WrittenContent::UniqueWords;
         }
         "+X" => {
             messages.line("Short circuit mode. For");

@@ -24,7 +24,7 @@ fn contradiction(settings: &IozoneSettings, seen: &Seen, auto: bool) -> Option<T
             ),
         );
     }
-    let whole = matches!(settings.buffers.content, WrittenContent::Whole(_) | WrittenContent::Told);
+    let whole = matches!(settings.buffers.content, WrittenContent::Whole(_) | WrittenContent::UniqueWords);
     let rules: [(bool, u8, &str); 16] = [
         (whole && telemetry, 17, "\n\tFull verification not supported in telemetry mode.\n\n"),
         (auto && telemetry, 17, "\n\tAuto mode not supported in telemetry mode.\n\tTry:   -i 0 -i 1 \n\n"),

@@ -72,7 +72,7 @@ pub enum WrittenContent {
     /// This byte in the whole buffer.
     Whole(u8),
     /// Words that encode their offsets.
-    Told,
+    UniqueWords,
     /// Data with percentages of compressible and of duplicate bytes.
     Reducible { compress: u8, duplicate: u8 },
     /// The contents of an existing file.

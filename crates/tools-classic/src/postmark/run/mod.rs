@@ -47,7 +47,7 @@ enum Lines {
 }
 
 impl Source {
-    fn of(lines: Lines, ends_all: bool) -> Source {
+    fn new(lines: Lines, ends_all: bool) -> Source {
         Source { lines, orders: VecDeque::new(), ends_all }
     }
 }
@@ -77,7 +77,7 @@ impl Dialect for Shell {
         let mut shell = Shell {
             language: Language::default(),
             compat,
-            sources: vec![Source::of(Lines::Typed(Typed::default()), true)],
+            sources: vec![Source::new(Lines::Typed(Typed::default()), true)],
             warned: Cell::new(false),
             end: Cell::new(End::Done),
         };
@@ -150,7 +150,7 @@ impl Shell {
     fn file(&mut self, path: &str, text: &[u8], ends_all: bool) -> Result<(), Stopped> {
         output::print(&format!("Reading configuration from file '{path}'\n"));
         let lines: Vec<String> = String::from_utf8_lossy(text).lines().map(str::to_owned).collect();
-        self.sources.push(Source::of(Lines::File(lines.into_iter()), ends_all));
+        self.sources.push(Source::new(Lines::File(lines.into_iter()), ends_all));
         Ok(())
     }
 

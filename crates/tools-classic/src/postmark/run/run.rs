@@ -92,7 +92,7 @@ impl Shell {
             return Ok(());
         }
         let phases = &outcome.measurement.phases;
-        let strict = (Counts::asked(plan), Spent::whole_seconds(phases, began.subsec_nanos().into()));
+        let strict = (Counts::requested(plan), Spent::whole_seconds(phases, began.subsec_nanos().into()));
         let meant = (Counts::measured(plan, phases), Spent::measured(phases));
         let (counts, spent) = if self.compat == Compat::Strict { strict } else { meant };
         if self.compat == Compat::Meant && !self.warned.replace(true) {

@@ -76,7 +76,7 @@ pub enum JobFault {
 
 impl LowerError {
     /// Returns a job's error at the option that caused it, or at the start of the job if that is unknown.
-    pub(super) fn of(job: &FioJob, fault: JobFault) -> LowerError {
+    pub(super) fn from_fault(job: &FioJob, fault: JobFault) -> LowerError {
         let given = match fault {
             JobFault::TooMany { option, .. } | JobFault::None { option, .. } => {
                 job.given_options().rfind(|given| given.option.name == option.as_str())

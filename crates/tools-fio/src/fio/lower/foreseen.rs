@@ -1,7 +1,7 @@
 //! Files as a job will find them. fio lays out the files of all jobs, one job after another, before it starts the first
 //! job. So a job finds the files of the jobs before it at their full length.
 
-use super::places::{AskedRecording, Found, Places, RecordedFiles};
+use super::places::{Found, Places, RecordedFiles, RecordingRequest};
 use plumb_tools::FileError;
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ pub(super) struct Foreseen<'a> {
 }
 
 impl Places for Foreseen<'_> {
-    fn look(&mut self, path: &str) -> Found {
-        match (self.places.look(path), self.laid_out.get(path)) {
+    fn find(&mut self, path: &str) -> Found {
+        match (self.places.find(path), self.laid_out.get(path)) {
             (Found::Absent, Some(&bytes)) => Found::Regular { bytes },
             (Found::Regular { bytes }, Some(&laid_out)) => Found::Regular { bytes: bytes.max(laid_out) },
             (found, _) => found,
@@ -31,7 +31,7 @@ impl Places for Foreseen<'_> {
         self.places.files_below(directory)
     }
 
-    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError> {
+    fn recording(&mut self, asked: &RecordingRequest) -> Result<RecordedFiles, FileError> {
         self.places.recording(asked)
     }
 

@@ -31,7 +31,7 @@ use super::Fio;
 pub use error::{JobFault, LowerError, LowerErrors};
 pub use facts::PlanLine;
 pub use lowered::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable};
-pub use places::{AskedRecording, Found, Places, RecordedFile, RecordedFiles, RecordedName, RecordingPart};
+pub use places::{Found, Places, RecordedFile, RecordedFiles, RecordedName, RecordingPart, RecordingRequest};
 pub use plan::{PlannedJob, plan};
 use plumb_workload::{Problem, Workload};
 pub use random::stream_seeds;

@@ -18,12 +18,12 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
         given.extend(places.files_below(directory));
     }
     if !filenames.is_empty() || !opendirs.is_empty() {
-        return Names::Said(given.into_iter().map(PathBuf::from).collect());
+        return Names::Given(given.into_iter().map(PathBuf::from).collect());
     }
     let directory = directory(job, copy);
     // A job named like a device works on that device.
-    if nrfiles == 1 && !matches!(places.look(&job.section.name), Found::Absent | Found::Regular { .. }) {
-        return Names::Said(vec![PathBuf::from(in_directory(directory, &job.section.name))]);
+    if nrfiles == 1 && !matches!(places.find(&job.section.name), Found::Absent | Found::Regular { .. }) {
+        return Names::Given(vec![PathBuf::from(in_directory(directory, &job.section.name))]);
     }
     let client = places.client().unwrap_or_default();
     // fio adds the client's name for jobs of other hosts, because they may share the directory.
@@ -41,7 +41,7 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
     if has_one_place && !is_typed(filename_format) {
         return Names::Numbered { path: PathBuf::from(path), count: nrfiles, per_directory: None };
     }
-    Names::Said((0..nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
+    Names::Given((0..nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
 }
 
 /// Returns the directory of `directory=` for a copy.
@@ -71,11 +71,11 @@ pub(super) fn makes_below(job: &FioJob, copy: u32, names: &Names, places: &mut d
         if files.names.filenames.is_empty() { directory(job, copy) } else { files.names.directories.first() };
     let base = directory.map(|directory| PathBuf::from(in_directory(Some(directory), ""))).unwrap_or_default();
     let mut is_missing = |path: &Path| match path.parent() {
-        Some(parent) if parent != base => matches!(places.look(&parent.to_string_lossy()), Found::Absent),
+        Some(parent) if parent != base => matches!(places.find(&parent.to_string_lossy()), Found::Absent),
         _ => false,
     };
     let any_missing = match names {
-        Names::Said(paths) => paths.iter().any(|path| is_missing(path)),
+        Names::Given(paths) => paths.iter().any(|path| is_missing(path)),
         Names::Numbered { path, .. } => is_missing(path),
         Names::Made(_) | Names::Postmark(_) | Names::Trees(_) => false,
     };

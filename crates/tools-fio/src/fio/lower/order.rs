@@ -112,7 +112,7 @@ impl<'a> Lowering<'a> {
             if jobs > JOBS_MAX {
                 let fault =
                     JobFault::TooMany { option: NUMJOBS.name(), count: jobs, of: "jobs of this run", most: JOBS_MAX };
-                return Err(LowerErrors(vec![LowerError::of(job, fault)]));
+                return Err(LowerErrors(vec![LowerError::from_fault(job, fault)]));
             }
             files = files.saturating_add(copies * u64::from(job.files.nrfiles));
             if files > FILES_MAX {
@@ -122,7 +122,7 @@ impl<'a> Lowering<'a> {
                     of: "files of all its jobs",
                     most: FILES_MAX,
                 };
-                return Err(LowerErrors(vec![LowerError::of(job, fault)]));
+                return Err(LowerErrors(vec![LowerError::from_fault(job, fault)]));
             }
         }
         Ok(())
@@ -203,7 +203,7 @@ impl<'a> Lowering<'a> {
             names: copy.names.clone(),
             seed: copy.seed,
         };
-        self.plan.push(plan::of(&copy, &lowered, &layout, &self.workload));
+        self.plan.push(plan::plan_copy(&copy, &lowered, &layout, &self.workload));
         self.jobs.push(lowered);
         self.report(job, copy);
     }
@@ -224,7 +224,7 @@ impl<'a> Lowering<'a> {
         let names = match &recorded {
             Some(recorded) => replay::names(job, number, recorded, self.places).unwrap_or_else(|fault| {
                 faults.push(fault);
-                Names::Said(Vec::new())
+                Names::Given(Vec::new())
             }),
             None => names::files(job, number, self.places),
         };
@@ -255,7 +255,7 @@ impl<'a> Lowering<'a> {
             }
         }
         for fault in copy.faults {
-            let error = LowerError::of(job, fault);
+            let error = LowerError::from_fault(job, fault);
             if !self.errors.contains(&error) {
                 self.errors.push(error);
             }
@@ -346,7 +346,7 @@ impl<'a> Lowering<'a> {
         let (target, name) = if on_nothing {
             let end = |range: &plumb_workload::blocks::fio::FileRange| range.start.0.saturating_add(range.length.0);
             let size = layout.ranges.iter().map(end).max().unwrap_or(0).max(1);
-            (Target::Null(NullTarget::of(Bytes(size))), "null".to_owned())
+            (Target::Null(NullTarget::with_size(Bytes(size))), "null".to_owned())
         } else {
             let files = JobFiles {
                 names: copy.names.clone(),

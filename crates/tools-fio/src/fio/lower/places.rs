@@ -22,7 +22,7 @@ pub enum Found {
 
 /// A recording that a job replays: one, or several merged.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AskedRecording {
+pub struct RecordingRequest {
     /// Its parts, at least one.
     pub parts: Vec<RecordingPart>,
     /// Meaning of the waits in version 2.
@@ -73,7 +73,7 @@ pub enum RecordedName {
 /// Inspects paths and the machine without changing anything.
 pub trait Places {
     /// Returns the type of file at a path, following links.
-    fn look(&mut self, path: &str) -> Found;
+    fn find(&mut self, path: &str) -> Found;
 
     /// Returns the client that owns the jobs, if they come from another host.
     fn client(&self) -> Option<String> {
@@ -91,7 +91,7 @@ pub trait Places {
     /// # Errors
     ///
     /// The recording cannot be read.
-    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError>;
+    fn recording(&mut self, asked: &RecordingRequest) -> Result<RecordedFiles, FileError>;
 
     /// The path of a block device; `None` if there is none with these numbers.
     fn device_node(&mut self, major: u32, minor: u32) -> Option<String>;

@@ -20,7 +20,7 @@ pub struct PlannedJob {
 }
 
 /// Returns the plan of one copy.
-pub(super) fn of(copy: &JobClone<'_>, lowered: &LoweredJob, layout: &Layout, workload: &Workload) -> PlannedJob {
+pub(super) fn plan_copy(copy: &JobClone<'_>, lowered: &LoweredJob, layout: &Layout, workload: &Workload) -> PlannedJob {
     let mut lines = Vec::new();
     if let Some(companion) = lowered.companion(workload) {
         lines.push(PlanLine::new("work", activity(&companion.does)));

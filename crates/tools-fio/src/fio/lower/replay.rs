@@ -4,7 +4,7 @@ use super::clone::JobClone;
 use super::error::{JobFault, LowerError, LowerErrors};
 use super::facts::{Layout, Recorded, moves, ops_limit};
 use super::names::files;
-use super::places::{AskedRecording, Found, Places, RecordedName, RecordingPart};
+use super::places::{Found, Places, RecordedName, RecordingPart, RecordingRequest};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::value::Compat;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merge {
     pub path: String,
-    pub from: AskedRecording,
+    pub from: RecordingRequest,
 }
 
 /// Returns all recordings to be merged before the jobs begin.
@@ -40,7 +40,7 @@ pub fn merges(fio: &Fio) -> Result<Vec<Merge>, LowerErrors> {
 }
 
 /// Resolves `read_iolog`: the file for this copy, or all files if they are merged.
-fn requested(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, JobFault> {
+fn requested(job: &FioJob, copy: u32, compat: Compat) -> Result<RecordingRequest, JobFault> {
     let replay = &job.replay;
     let waits = if compat == Compat::Strict { Waits::Fio } else { Waits::Manual };
     let paths = replay.read_iolog.as_deref().map(listed).unwrap_or_default();
@@ -50,7 +50,7 @@ fn requested(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, 
     };
     if replay.merge_file.is_none() {
         let path = paths.get(copy as usize % paths.len()).unwrap_or(first).clone();
-        return Ok(AskedRecording { parts: vec![RecordingPart { path, percent: 100.0, times: 1 }], waits });
+        return Ok(RecordingRequest { parts: vec![RecordingPart { path, percent: 100.0, times: 1 }], waits });
     }
     for (option, given) in
         [("merge_blktrace_scalars", replay.merge_scalars.len()), ("merge_blktrace_iters", replay.merge_iters.len())]
@@ -73,7 +73,7 @@ fn requested(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, 
         }
         parts.push(RecordingPart { path, percent, times: times as u32 });
     }
-    Ok(AskedRecording { parts, waits })
+    Ok(RecordingRequest { parts, waits })
 }
 
 /// Splits a colon-separated list. `\:` is a colon in a name.
@@ -136,7 +136,7 @@ pub(super) fn names(job: &FioJob, copy: u32, recorded: &Recorded, places: &mut d
         _ => PathBuf::from(name),
     };
     if let Some(to) = &job.replay.redirect {
-        return Ok(Names::Said(vec![placed(to)]));
+        return Ok(Names::Given(vec![placed(to)]));
     }
     let mut names = Vec::with_capacity(recorded.files.files.len());
     for file in &recorded.files.files {
@@ -158,7 +158,7 @@ pub(super) fn names(job: &FioJob, copy: u32, recorded: &Recorded, places: &mut d
     let own = files(job, copy, places);
     let is_own =
         own.count() == names.len() && (0..names.len()).all(|number| own.path(number).as_ref() == names.get(number));
-    Ok(if is_own { own } else { Names::Said(names) })
+    Ok(if is_own { own } else { Names::Given(names) })
 }
 
 /// Returns the required lengths of the files.
@@ -177,7 +177,7 @@ pub(super) fn layout(copy: &JobClone<'_>, places: &mut dyn Places) -> Layout {
     let mut layout = Layout::default();
     for (number, end) in ends.into_iter().enumerate() {
         let path = copy.names.path(number).unwrap_or_default();
-        let found = places.look(&path.to_string_lossy());
+        let found = places.find(&path.to_string_lossy());
         let is_laid_out = matches!(found, Found::Absent | Found::Regular { .. });
         layout.lengths.push(Bytes(if is_laid_out { end } else { 0 }));
         layout.fresh += usize::from(match found {

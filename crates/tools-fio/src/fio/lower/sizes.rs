@@ -37,7 +37,7 @@ fn files(copy: &JobClone<'_>, places: &mut dyn Places) -> Vec<File> {
     }
     (0..copy.names.count())
         .map(|number| {
-            let found = places.look(&path(copy, number));
+            let found = places.find(&path(copy, number));
             let length = match found {
                 Found::Regular { bytes } | Found::Block { bytes } => Some(bytes),
                 Found::Absent | Found::Directory => Some(0),
@@ -134,7 +134,7 @@ fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, J
     let mut moved = 0_u64;
     for (number, file) in files.iter().enumerate() {
         let start = start(copy, file)?;
-        let length = lengths.of(file, start, number)?;
+        let length = lengths.next_length(file, start, number)?;
         let Some(end) = start.checked_add(length).filter(|end| *end <= LONGEST) else {
             return Err(JobFault::Unsupported {
                 option: "offset and size".to_owned(),
@@ -226,7 +226,7 @@ impl<'a, 'j> Lengths<'a, 'j> {
     }
 
     /// Returns the length of the next file's part, which begins at `start`.
-    fn of(&mut self, file: &File, start: u64, number: usize) -> Result<u64, JobFault> {
+    fn next_length(&mut self, file: &File, start: u64, number: usize) -> Result<u64, JobFault> {
         let copy = self.copy;
         let beyond = |length: u64| JobFault::OffsetBeyondEnd { offset: start, path: path(copy, number), length };
         let whole = |bytes: u64| bytes.checked_sub(start).ok_or_else(|| beyond(bytes));

@@ -41,7 +41,7 @@ impl Files for OneFile {
 pub(super) struct Known(BTreeMap<String, Found>);
 
 impl Places for Known {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         self.0.get(path).copied().unwrap_or(Found::Absent)
     }
 
@@ -54,7 +54,7 @@ impl Places for Known {
         self.0.keys().filter(|path| path.starts_with(&below)).cloned().collect()
     }
 
-    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, plumb_tools::FileError> {
+    fn recording(&mut self, asked: &RecordingRequest) -> Result<RecordedFiles, plumb_tools::FileError> {
         let Some(part) = asked.parts.first().filter(|part| part.path.starts_with("rec")) else {
             return Err(plumb_tools::FileError::Recording("there is no such recording".into()));
         };
@@ -284,7 +284,7 @@ fn percentages_refer_to_the_existing_file() {
     let beyond = on(&disk, "[a]\nfilename=f\noffset=20k\n").unwrap_err().to_string();
     assert!(beyond.contains("is beyond the end of `f` (10000 bytes)"), "{beyond}");
     // A job named like a device works on that device.
-    assert_eq!(files(&on(&disk, "[/dev/x]\nrw=read\n").unwrap(), 0).names, Names::Said(vec!["/dev/x".into()]));
+    assert_eq!(files(&on(&disk, "[/dev/x]\nrw=read\n").unwrap(), 0).names, Names::Given(vec!["/dev/x".into()]));
 }
 
 #[test]
@@ -554,7 +554,7 @@ fn names_follow_the_format() {
     assert_eq!(names::generated("", "a", 0, ("1", "")), "a.0.1");
     assert_eq!(names::generated("é$jobname$", "$jobnum", 0, ("1", "")), "é$jobnum$");
     let explicit = lowered("[a]\nfilename=x:y\ndirectory=/d/\nsize=1m\n");
-    assert_eq!(files(&explicit, 0).names, Names::Said(vec!["/d/x".into(), "/d/y".into()]));
+    assert_eq!(files(&explicit, 0).names, Names::Given(vec!["/d/x".into(), "/d/y".into()]));
     assert_eq!(names::plain("  /dev/sda 1"), "dev-sda-1");
 }
 
@@ -568,7 +568,7 @@ fn a_format_without_a_number_is_a_name_that_the_user_typed() {
     for (format, name) in
         [("precious.db", "d/precious.db"), ("$jobname", "d/p2.db"), ("$JobName.$clientuid", "d/p2.db.")]
     {
-        assert_eq!(names(format), Names::Said(vec![name.into()]), "{format}");
+        assert_eq!(names(format), Names::Given(vec![name.into()]), "{format}");
     }
     for (format, path) in [("$jobname.$JOBNUM", "d/p2.db.0"), ("x$filenum", "d/x0")] {
         assert_eq!(names(format), Names::Numbered { path: path.into(), count: 1, per_directory: None }, "{format}");

@@ -11,7 +11,7 @@ macro_rules! words {
             const WORDS: &[&str] = &[$($first),+ $($(, $other)*)+];
             const FIRST: $name = [$($name::$variant),+][0];
 
-            fn of(word: &str) -> Option<$name> {
+            fn from_keyword(word: &str) -> Option<$name> {
                 match word {
                     $($first $(| $other)* => Some($name::$variant),)+
                     _ => None,
@@ -24,7 +24,7 @@ macro_rules! words {
             const WORDS: &[&str] = &[$nothing, $($first),+ $($(, $other)*)+];
             const FIRST: Option<$name> = None;
 
-            fn of(word: &str) -> Option<Option<$name>> {
+            fn from_keyword(word: &str) -> Option<Option<$name>> {
                 match word {
                     $nothing => Some(None),
                     $($first $(| $other)* => Some(Some($name::$variant)),)+

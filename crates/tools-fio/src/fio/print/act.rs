@@ -28,7 +28,7 @@ impl ActSlice {
     pub const LENGTH_NS: u64 = 3_600_000_000_000;
 
     /// Counts the ops of these latencies, in nanoseconds.
-    pub fn of(latencies: &Histogram) -> ActSlice {
+    pub fn from_latencies(latencies: &Histogram) -> ActSlice {
         let mut slice = ActSlice { count: latencies.count(), ..ActSlice::default() };
         for bucket in latencies.buckets() {
             // fio counts whole microseconds.
@@ -85,18 +85,18 @@ mod tests {
         latencies.record_n(100_000, 957);
         latencies.record_n(2_000_000, 40);
         latencies.record_n(9_000_000, 3);
-        let passed = ActSlice::of(&latencies);
+        let passed = ActSlice::from_latencies(&latencies);
         assert!(!passed.fails());
         let expected = "        trans                   device\n        %>(ms)                  %>(ms)\n slice\t  1\t  8\t 64\t  1\t  8\t 64\n \
                         -----  -----   -----  ------   -----   -----  ------\n    1\t4.00\t0.30\t0.00\t4.00\t0.30\t0.00\n\nact: test complete, device(s): PASSED\n";
         assert_eq!(act_table(&[passed]), expected);
         latencies.record(100_000_000);
-        let failed = ActSlice::of(&latencies);
+        let failed = ActSlice::from_latencies(&latencies);
         assert!(!failed.fails(), "one in 1,001 is below 0.1 %");
         latencies.record(100_000_000);
-        let failed = ActSlice::of(&latencies);
+        let failed = ActSlice::from_latencies(&latencies);
         assert!(failed.fails());
         assert!(act_table(&[passed, failed]).ends_with("device(s): FAILED\n"));
-        assert!(!ActSlice::of(&Histogram::new()).fails(), "without ops, no op is slow");
+        assert!(!ActSlice::from_latencies(&Histogram::new()).fails(), "without ops, no op is slow");
     }
 }

@@ -136,7 +136,7 @@ pub struct Latency {
 impl Latency {
     /// Summarises a histogram. Count, mean, minimum and maximum are exact. The standard deviation is that of the bucket
     /// middles, which are within 0.4 % of a value.
-    pub fn of(histogram: &Histogram) -> Latency {
+    pub fn from_histogram(histogram: &Histogram) -> Latency {
         let (count, mean_ns) = (histogram.count(), histogram.mean().unwrap_or(0.0));
         let squares: f64 = histogram
             .buckets()
@@ -174,7 +174,7 @@ pub struct Samples {
 
 impl Samples {
     /// Summarises values; `None` without values.
-    pub fn of(values: &[f64]) -> Option<Samples> {
+    pub fn from_values(values: &[f64]) -> Option<Samples> {
         let count = values.len();
         let (first, mean) = (values.first()?, values.iter().sum::<f64>() / count as f64);
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

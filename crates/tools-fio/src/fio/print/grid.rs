@@ -118,7 +118,7 @@ impl BucketShares {
 
     /// Classifies these latencies as shares of `ios`. A bucket counts where its middle lies, so an op within 0.4 % of a
     /// bound can count on its other side.
-    pub fn of<'a>(histograms: impl IntoIterator<Item = &'a Histogram>, ios: u64) -> BucketShares {
+    pub fn from_histograms<'a>(histograms: impl IntoIterator<Item = &'a Histogram>, ios: u64) -> BucketShares {
         let mut counts = [[0u64; 12]; 3];
         for one in histograms.into_iter().flat_map(Histogram::buckets) {
             let (unit, value) = match one.lowest + (one.highest - one.lowest) / 2 {
@@ -166,7 +166,7 @@ mod tests {
         let hour = 3_600_000_000_000;
         let mut histogram = Histogram::new();
         histogram.record(hour);
-        let latency = Latency::of(&histogram);
+        let latency = Latency::from_histogram(&histogram);
         let strict = percentiles(&latency, &[50.0], Compat::Strict)[0].value_ns;
         assert!(strict.abs_diff(hour) < hour / 128, "{strict}");
         assert_eq!(percentiles(&latency, &[50.0], Compat::Meant)[0].value_ns, hour);
@@ -178,7 +178,7 @@ mod tests {
         for value in [1, 2, 3, 990, 1_010, 990_000, 1_010_000, 1_900_000_000, 2_100_000_000, u64::MAX] {
             histogram.record(value);
         }
-        let shares = BucketShares::of([&histogram], 10);
+        let shares = BucketShares::from_histograms([&histogram], 10);
         assert_eq!((shares.ns[0], shares.ns[1], shares.ns[9]), (10.0, 20.0, 10.0));
         assert_eq!((shares.us[0], shares.us[9]), (10.0, 10.0));
         assert_eq!((shares.ms[0], shares.ms[11]), (10.0, 20.0));

@@ -21,7 +21,7 @@ pub(super) struct Together {
 
 impl Together {
     /// Combines the directions that did something.
-    pub(super) fn of<'a>(directions: impl IntoIterator<Item = &'a DirectionReport>) -> Together {
+    pub(super) fn from_directions<'a>(directions: impl IntoIterator<Item = &'a DirectionReport>) -> Together {
         let mut sum: Option<Together> = None;
         for one in directions.into_iter().filter(|one| one.runtime_ms > 0) {
             let own = one.bytes_per_second();
@@ -84,7 +84,9 @@ fn block<'a>(io: &'a Io, name: &str) -> Option<&'a DirectionReport> {
 
 /// Returns the group's totals in the direction of this name, the base of the job's share.
 pub(super) fn together(report: &Report, job: &JobReport, name: &str) -> Together {
-    Together::of(report.jobs.iter().filter(|other| other.group == job.group).filter_map(|other| block(&other.io, name)))
+    Together::from_directions(
+        report.jobs.iter().filter(|other| other.group == job.group).filter_map(|other| block(&other.io, name)),
+    )
 }
 
 /// Returns a job's mean rate as a percentage of the group's rate, at most 100.
@@ -107,7 +109,7 @@ pub(super) fn status(report: &Report) -> String {
         let jobs: Vec<&JobReport> = report.jobs.iter().filter(|job| job.group == number).collect();
         let Some(display) = jobs.last().map(|job| &job.display) else { continue };
         text += &format!("\nRun status group {number} (all jobs):\n");
-        let sum = |name| Together::of(jobs.iter().filter_map(|job| block(&job.io, name)));
+        let sum = |name| Together::from_directions(jobs.iter().filter_map(|job| block(&job.io, name)));
         let apart = [("READ", sum("read")), ("WRITE", sum("write")), ("TRIM", sum("trim"))];
         for (name, part) in apart.iter().filter(|(_, part)| part.runtime_max_ms > 0) {
             text += &part.line(name, display);

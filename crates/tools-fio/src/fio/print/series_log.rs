@@ -54,7 +54,7 @@ impl LogQuantity {
     }
 
     /// Returns the value of one op, or `None` if it has none.
-    fn of(self, op: &LoggedIo) -> Option<u64> {
+    fn value(self, op: &LoggedIo) -> Option<u64> {
         let lat_ns = op.lat_ns();
         match self {
             LogQuantity::Bandwidth => {
@@ -160,7 +160,7 @@ impl<W: Write> JobLog<W> {
     ///
     /// The log cannot be written.
     pub fn op(&mut self, op: &LoggedIo) -> io::Result<()> {
-        let Some(value) = self.quantity.of(op) else { return Ok(()) };
+        let Some(value) = self.quantity.value(op) else { return Ok(()) };
         let Some(window) = self.form.window else {
             let sample = LogSample {
                 time: op.complete_ns / 1_000_000 + self.form.epoch_ms,

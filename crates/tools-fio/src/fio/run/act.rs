@@ -38,7 +38,7 @@ impl ActWatch {
     /// Ends the current slice; `measured` is everything measured so far.
     pub fn end_slice(&mut self, measured: &PhaseMeasurement) {
         let so_far = self.latencies(measured);
-        self.slices.push(ActSlice::of(&so_far.since(&self.before)));
+        self.slices.push(ActSlice::from_latencies(&so_far.since(&self.before)));
         self.before = so_far;
     }
 

@@ -9,7 +9,7 @@ use super::or_complain;
 use super::output::Output;
 use super::progress::unix_ms;
 use super::report::now;
-use super::served::{ASKED, JobsAsked, JobsServed};
+use super::served::{ASKED, JobsRequest, JobsServed};
 use plumb_bench::{Bench, Division, Policies, RunError, RunOutcome, RunRequest};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::hosts::{self, HostPlace};
@@ -84,7 +84,7 @@ pub(crate) fn typed_host(text: &str) -> Result<TypedHost, String> {
 struct Host {
     typed: TypedHost,
     place: HostPlace,
-    asked: JobsAsked,
+    asked: JobsRequest,
 }
 
 struct Serving {
@@ -178,7 +178,7 @@ fn with_jobs(invocation: &Invocation, number: usize, client: &AskedClient) -> As
 }
 
 /// Returns the request to a host, with the texts of its local job files.
-fn request(invocation: &Invocation, client: &AskedClient) -> Step<JobsAsked> {
+fn request(invocation: &Invocation, client: &AskedClient) -> Step<JobsRequest> {
     let files: Vec<&String> = client.files.iter().chain(&invocation.hosts.files).collect();
     if files.is_empty() && client.remote_files.is_empty() {
         return or_complain(Err([format!("no job file for client {}: name it after --client", client.host)]));
@@ -203,7 +203,7 @@ fn request(invocation: &Invocation, client: &AskedClient) -> Step<JobsAsked> {
     };
     let names: Vec<String> = here.texts.values().flat_map(named).collect();
     let environment = names.into_iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
-    Ok(JobsAsked {
+    Ok(JobsRequest {
         words,
         environment: environment.collect(),
         files: here.texts,
@@ -247,7 +247,7 @@ fn ask(hosts: Vec<Host>, bench: &Bench) -> Step<Vec<Serving>> {
     let of_sockets = hosts::own_addresses();
     let words = hosts.iter().enumerate().map(|(number, host)| {
         let client = of_sockets.get(number).cloned().flatten().map_or_else(String::new, |ip| ip.to_string());
-        let asked = JobsAsked { client, ..host.asked.clone() };
+        let asked = JobsRequest { client, ..host.asked.clone() };
         json::to_string(&asked).map(|text| format!("{ASKED}{text}"))
     });
     let words = words.collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
@@ -258,10 +258,10 @@ fn ask(hosts: Vec<Host>, bench: &Bench) -> Step<Vec<Serving>> {
         let name = host.place.name.clone();
         let served: JobsServed = or_complain(json::from_slice(&answer).map_err(|error| [format!("{name}: {error}")]))?;
         let Some(workload) = served.workload.clone() else {
-            errors.extend(served.said.iter().map(|message| format!("{name}: {message}")));
+            errors.extend(served.messages.iter().map(|message| format!("{name}: {message}")));
             continue;
         };
-        for message in &served.said {
+        for message in &served.messages {
             error_line!("{name}: {message}");
         }
         let machine = served.machine(host.asked.environment.clone());

@@ -3,7 +3,7 @@
 use super::recorded;
 use plumb_text::bounded;
 use plumb_tools::FileError;
-use plumb_tools_fio::fio::lower::{AskedRecording, Found, Places, RecordedFiles};
+use plumb_tools_fio::fio::lower::{Found, Places, RecordedFiles, RecordingRequest};
 use plumb_tools_fio::fio::{Files, Machine, MissingFile};
 use plumb_tools_run::cpus::read_list;
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ impl Files for DiskFiles {
 }
 
 impl Places for DiskFiles {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         let Ok(metadata) = std::fs::metadata(path) else {
             return if Path::new(path).symlink_metadata().is_ok() { Found::Unreadable } else { Found::Absent };
         };
@@ -96,7 +96,7 @@ impl Places for DiskFiles {
         files
     }
 
-    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError> {
+    fn recording(&mut self, asked: &RecordingRequest) -> Result<RecordedFiles, FileError> {
         recorded::files(asked).map_err(|error| FileError::Recording(error.into()))
     }
 

@@ -28,7 +28,7 @@ pub(super) fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> 
             else {
                 continue;
             };
-            let present = match places.look(&path.to_string_lossy()) {
+            let present = match places.find(&path.to_string_lossy()) {
                 Found::Absent => 0,
                 Found::Regular { bytes } => bytes,
                 // Devices have a fixed length.

@@ -7,7 +7,7 @@ use plumb_engine::guard::OutputFile;
 use plumb_engine::op::Role;
 use plumb_tools_fio::fio::Fio;
 use plumb_tools_fio::fio::lower::{Lowered, LoweredJob};
-use plumb_tools_fio::fio::options::logs::LogOptions as Asked;
+use plumb_tools_fio::fio::options::logs::LogOptions as FioLogOptions;
 use plumb_tools_fio::fio::print::{
     HistLog, IologAction, JobLog, LogDirection, LogForm, LogPriority, LogQuantity, LogWriting, LoggedExtent, LoggedIo,
     UsedBuffers, Window, iolog_header, iolog_line,
@@ -401,7 +401,7 @@ struct Opened {
 }
 
 /// Returns the columns that a job asks for.
-fn form(asked: &Asked, job: &plumb_tools_fio::fio::FioJob, start_unix_ms: u64) -> LogForm {
+fn form(asked: &FioLogOptions, job: &plumb_tools_fio::fio::FioJob, start_unix_ms: u64) -> LogForm {
     let statistics = &job.statistics;
     let window = asked.avg_ms.map(|length_ms| Window {
         length_ms: u64::from(length_ms),

@@ -78,7 +78,7 @@ impl Total {
         Total { at: Instant::now(), moved: [Moved::default(); 3] }
     }
 
-    fn of(workers: &[WorkerNow]) -> Total {
+    fn from_workers(workers: &[WorkerNow]) -> Total {
         let mut total = Total::nothing();
         for (sum, kind) in total.moved.iter_mut().zip(KINDS) {
             for moved in workers.iter().filter_map(|worker| worker.ops.get(&kind)) {
@@ -198,7 +198,7 @@ impl<'a> FioProgress<'a> {
             return;
         }
         let workers = now.workers();
-        let total = Total::of(&workers);
+        let total = Total::from_workers(&workers);
         let line = eta_line(&self.eta(now, &workers, &total));
         self.last_shown = total;
         let text = format!("{line:width$}", width = self.width);
@@ -358,7 +358,7 @@ impl Aggregate {
     }
 
     fn sample(&mut self, workers: &[WorkerNow]) -> io::Result<()> {
-        let now = Total::of(workers);
+        let now = Total::from_workers(workers);
         let time = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let directions = [LogDirection::Read, LogDirection::Write, LogDirection::Trim];
         let rates = now.rates(&self.last, |moved| moved.bytes);

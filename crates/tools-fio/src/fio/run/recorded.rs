@@ -2,13 +2,13 @@
 
 use plumb_cli::recordings::waits;
 use plumb_engine::guard::OutputFile;
-use plumb_tools_fio::fio::lower::{AskedRecording, Merge, RecordedFile, RecordedFiles, RecordedName};
+use plumb_tools_fio::fio::lower::{Merge, RecordedFile, RecordedFiles, RecordedName, RecordingRequest};
 use plumb_tools_run::error::DialectError;
 use plumb_trace::{FileName, MergedPart, MergedRecording, TraceError, outline};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-pub(super) fn files(asked: &AskedRecording) -> Result<RecordedFiles, TraceError> {
+pub(super) fn files(asked: &RecordingRequest) -> Result<RecordedFiles, TraceError> {
     let outline = open(asked).and_then(outline)?;
     let files = outline.files.into_iter().map(|file| RecordedFile {
         name: match file.name {
@@ -37,7 +37,7 @@ pub(super) fn device_node(major: u32, minor: u32) -> Option<String> {
     node.exists().then(|| node.to_string_lossy().into_owned())
 }
 
-fn open(asked: &AskedRecording) -> Result<MergedRecording, TraceError> {
+fn open(asked: &RecordingRequest) -> Result<MergedRecording, TraceError> {
     let part = |part: &plumb_tools_fio::fio::lower::RecordingPart| MergedPart {
         path: PathBuf::from(&part.path),
         percent: part.percent,

@@ -9,7 +9,7 @@ use plumb_bench::AgentPolicy;
 use plumb_document::json;
 use plumb_engine::LoggedOp;
 use plumb_tools::FileError;
-use plumb_tools_fio::fio::lower::{AskedRecording, Entropy, Found, Lowered, Places, RecordedFiles, lower};
+use plumb_tools_fio::fio::lower::{Entropy, Found, Lowered, Places, RecordedFiles, RecordingRequest, lower};
 use plumb_tools_fio::fio::print::MissingFiles;
 use plumb_tools_fio::fio::{self, Files, Fio, Machine, MissingFile};
 use plumb_workload::Workload;
@@ -26,7 +26,7 @@ pub const PULLED: &str = "fio-trigger ";
 
 /// A client's request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(crate) struct JobsAsked {
+pub(crate) struct JobsRequest {
     pub words: Vec<String>,
     /// Texts of the job files, by the names in `words`.
     pub files: BTreeMap<String, String>,
@@ -50,7 +50,7 @@ pub(super) struct PhaseMessage {
     pub wrong: Vec<String>,
 }
 
-/// A host's answer to [`JobsAsked`].
+/// A host's answer to [`JobsRequest`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct JobsServed {
     /// The lowered workload; `None` after an error.
@@ -60,7 +60,8 @@ pub(crate) struct JobsServed {
     /// Files to be laid out first.
     pub layouts: Vec<LayoutServed>,
     /// Errors and warnings.
-    pub said: Vec<String>,
+    #[serde(rename = "said")]
+    pub messages: Vec<String>,
     /// Name of this host.
     pub name: String,
     /// Processor type, as fio names it.
@@ -108,12 +109,12 @@ pub struct FioService {
 
 impl FioService {
     /// Handles a request. Returns the answer, and the service if the jobs can run.
-    pub fn of(asked: &str, policy: &AgentPolicy) -> (Option<FioService>, Vec<u8>) {
-        let (service, served) = match json::from_str::<JobsAsked>(asked) {
+    pub fn accept(asked: &str, policy: &AgentPolicy) -> (Option<FioService>, Vec<u8>) {
+        let (service, served) = match json::from_str::<JobsRequest>(asked) {
             Ok(asked) => serve(&asked, policy),
             Err(error) => {
-                let said = vec![format!("invalid request from the client: {error}")];
-                (None, JobsServed { said, ..JobsServed::default() })
+                let messages = vec![format!("invalid request from the client: {error}")];
+                (None, JobsServed { messages, ..JobsServed::default() })
             }
         };
         (service, json::to_vec(&served).unwrap_or_default())
@@ -132,7 +133,7 @@ impl FioService {
     }
 
     /// Returns the message to the client after a phase.
-    pub fn tells(&mut self) -> String {
+    pub fn report_phase(&mut self) -> String {
         let (files, is_cut) = self.logs.take();
         let mut wrong = std::mem::take(&mut self.log_errors);
         if is_cut {
@@ -153,7 +154,7 @@ pub fn pulled(command: &str, policy: &AgentPolicy) -> Vec<u8> {
     ran.err().map_or_else(Vec::new, |error| error.to_string().into_bytes())
 }
 
-fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsServed) {
+fn serve(asked: &JobsRequest, policy: &AgentPolicy) -> (Option<FioService>, JobsServed) {
     let machine = Machine { environment: asked.environment.clone(), ..this_machine() };
     let uname = rustix::system::uname();
     let mut served = JobsServed {
@@ -168,20 +169,20 @@ fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsSe
     let fio = match fio::read(&asked.words, &machine, &mut places) {
         Ok(fio) => fio,
         Err(errors) => {
-            served.said = errors.0.iter().map(ToString::to_string).collect();
+            served.messages = errors.0.iter().map(ToString::to_string).collect();
             return (None, served);
         }
     };
     if asked.has_trigger && !policy.may_exec {
-        served.said = vec![TriggerError::Forbidden.to_string()];
+        served.messages = vec![TriggerError::Forbidden.to_string()];
         return (None, served);
     }
     served.files = std::mem::take(&mut places.read_here);
     match lower(&fio, &mut places, Entropy(asked.entropy), validate) {
-        Err(errors) => served.said = errors.0.iter().map(ToString::to_string).collect(),
+        Err(errors) => served.messages = errors.0.iter().map(ToString::to_string).collect(),
         Ok(lowered) if !lowered.unrunnable.is_empty() => {
             let why = lowered.unrunnable.iter();
-            served.said =
+            served.messages =
                 why.map(|one| format!("job `{}`: {}: {}", fio.jobs[one.job].name, one.what, one.why)).collect();
         }
         Ok(lowered) => {
@@ -199,7 +200,7 @@ fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsSe
                     group: copy.group_name.clone(),
                 })
                 .collect();
-            served.said = super::say::warning(&fio.warnings, &lowered.warnings).into_iter().collect();
+            served.messages = super::say::warning(&fio.warnings, &lowered.warnings).into_iter().collect();
             served.workload = Some(lowered.workload.clone());
             let (logs, log_errors) = (KeptLogs::default(), Vec::new());
             let service = FioService { fio, lowered, phase_start_unix_ms: unix_ms(), logs, log_errors };
@@ -211,7 +212,7 @@ fn serve(asked: &JobsAsked, policy: &AgentPolicy) -> (Option<FioService>, JobsSe
 
 /// Restricts which files of this host a client's jobs can see.
 struct Allowed<'a> {
-    asked: &'a JobsAsked,
+    asked: &'a JobsRequest,
     policy: &'a AgentPolicy,
     disk: DiskFiles,
     read_here: BTreeMap<String, String>,
@@ -238,9 +239,9 @@ impl Files for Allowed<'_> {
 }
 
 impl Places for Allowed<'_> {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         // The run reports later that the path is not allowed.
-        if self.allows(path) { self.disk.look(path) } else { Found::Absent }
+        if self.allows(path) { self.disk.find(path) } else { Found::Absent }
     }
 
     fn client(&self) -> Option<String> {
@@ -255,7 +256,7 @@ impl Places for Allowed<'_> {
         if self.allows(directory) { self.disk.files_below(directory) } else { Vec::new() }
     }
 
-    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError> {
+    fn recording(&mut self, asked: &RecordingRequest) -> Result<RecordedFiles, FileError> {
         match asked.parts.iter().find(|part| !self.allows(&part.path)) {
             None => self.disk.recording(asked),
             Some(part) => {

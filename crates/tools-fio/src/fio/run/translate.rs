@@ -48,7 +48,7 @@ fn beyond_the_space(lowered: &Lowered) -> Vec<String> {
         }
     }
     let refusal = |(place, bytes): &(PathBuf, u64)| {
-        let space = Space::of(File::open(place).ok()?).ok()??;
+        let space = Space::read(File::open(place).ok()?).ok()??;
         Space::admit(Some(space), place, *bytes).err().map(|refusal| refusal.to_string())
     };
     needed.values().filter_map(refusal).collect()

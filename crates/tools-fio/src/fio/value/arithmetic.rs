@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_mean_what_they_say() {
+    fn sums_are_evaluated_exactly() {
         for (text, value) in [
             ("(1+2*3)", 7),
             ("((1+2)*3)", 9),

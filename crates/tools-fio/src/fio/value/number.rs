@@ -285,7 +285,7 @@ pub(crate) fn plain(text: &str, reading: &mut ValueReading<'_>) -> Result<u64, V
 }
 
 /// Checks a number against its bounds.
-pub(super) fn within(value: i128, bounds: Bounds) -> Result<i128, ValueError> {
+pub(super) fn check_bounds(value: i128, bounds: Bounds) -> Result<i128, ValueError> {
     // An upper bound alone implies an unsigned number.
     let low = bounds.least.or(bounds.most.map(|_| 0)).map(i128::from);
     let high = bounds.most.map(i128::from);

@@ -4,7 +4,7 @@
 //! Without commas, a colon or a dash also separates values.
 
 use super::kind::Kind;
-use super::number::{Amount, amount, plain, within};
+use super::number::{Amount, amount, check_bounds, plain};
 use super::reading::{Compat, Doubt, ValueError, ValueReading};
 use super::shape::{Bounds, Slots};
 use super::shapes::{Between, PerDirection};
@@ -124,7 +124,7 @@ pub(super) fn whole(text: &str, bounds: Bounds, reading: &mut ValueReading<'_>) 
             return Err(ValueError::OutOfBounds { value: value.to_string(), bounds: "32 bits".to_owned() });
         }
     };
-    within(value, bounds).map(|value| value as i64)
+    check_bounds(value, bounds).map(|value| value as i64)
 }
 
 /// Parses up to three ranges of bytes.

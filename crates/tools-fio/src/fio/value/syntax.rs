@@ -68,7 +68,7 @@ impl Scalar for Wide {
     }
 
     fn one(&self, text: &str, reading: &mut ValueReading<'_>) -> Result<u64, ValueError> {
-        let value = number::within(i128::from(number::plain(text, reading)?), self.0)?;
+        let value = number::check_bounds(i128::from(number::plain(text, reading)?), self.0)?;
         number::wide(value, reading.compat)
     }
 }
@@ -243,7 +243,7 @@ pub trait Word: Clone + Send + Sync + 'static {
     const FIRST: Self;
 
     /// Returns the variant of a keyword.
-    fn of(word: &str) -> Option<Self>;
+    fn from_keyword(word: &str) -> Option<Self>;
 }
 
 /// A keyword of an enum.
@@ -271,7 +271,7 @@ impl<W: Word> Syntax for Choice<W> {
 
     fn read(&self, text: Option<&str>, reading: &mut ValueReading<'_>) -> Result<W, ValueError> {
         let word = choice::one(required(text)?, W::WORDS, reading)?;
-        W::of(word).ok_or_else(|| ValueError::not_a_choice(word, W::WORDS))
+        W::from_keyword(word).ok_or_else(|| ValueError::not_a_choice(word, W::WORDS))
     }
 }
 

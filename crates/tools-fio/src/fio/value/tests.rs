@@ -301,7 +301,7 @@ fn lists() {
 }
 
 #[test]
-fn words_with_something_behind() {
+fn words_with_trailing_characters() {
     assert_eq!(meant(MEMORY, "mmap:/f"), MemoryKind::Mmap(Some("/f".to_owned())));
     let range = meant(SYNC_RANGE, "wait_before,write:8");
     assert!(range.wait_before && range.write && !range.wait_after && range.every == 8);

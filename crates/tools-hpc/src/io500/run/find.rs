@@ -41,7 +41,7 @@ struct Conditions {
 
 impl Conditions {
     /// Reads the conditions of a find phase. The file to compare with must exist.
-    fn of(find: &Find) -> Result<Conditions, DialectError> {
+    fn read(find: &Find) -> Result<Conditions, DialectError> {
         let failed = |what: &str| {
             let what = format!("find: {what}");
             move |errno: Errno| DialectError::file(what)(errno.into())
@@ -64,7 +64,7 @@ impl Conditions {
 /// # Errors
 /// The file to compare with, or the directory, cannot be read.
 pub(super) fn find(find: &Find, threads: u32, stop: Option<StopFlag>) -> Result<FindResult, DialectError> {
-    let search = Search::new(Conditions::of(find)?, stop, vec![PathBuf::from(&find.root)], None);
+    let search = Search::new(Conditions::read(find)?, stop, vec![PathBuf::from(&find.root)], None);
     let began = Instant::now();
     let found: Vec<Found> = std::thread::scope(|scope| {
         let start = |number| {
@@ -92,7 +92,7 @@ pub(crate) fn find_with(
     workers: u32,
     stop: StopFlag,
 ) -> Result<FindResult, DialectError> {
-    let conditions = Conditions::of(find)?;
+    let conditions = Conditions::read(find)?;
     let lost = |error: ClusterError| DialectError::file("find".to_owned())(io::Error::other(error));
     let began = Instant::now();
     ranks.ask(words(conditions, workers)).map_err(lost)?;
@@ -306,7 +306,7 @@ impl Search {
                 FileType::Directory => inside.push(full()),
                 FileType::RegularFile => {
                     found.counts.files += 1;
-                    if Find::takes(name.to_bytes()) {
+                    if Find::matches(name.to_bytes()) {
                         match stat(name) {
                             Ok(stat) => found.counts.found += u64::from(self.conditions.match_file(&stat)),
                             Err(errno) => found.failed(&full(), errno),

@@ -18,7 +18,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
 use plumb_tools::FileError;
 use plumb_tools_hpc::io500::score::{Counts, Scores};
-use plumb_tools_hpc::io500::{self, Asked, FindResult, Given, Outcome, Phase, Plan, Task, Work, print, table};
+use plumb_tools_hpc::io500::{self, FindResult, Given, Invocation, Outcome, Phase, Plan, Task, Work, print, table};
 use plumb_tools_hpc::ior::Access;
 use plumb_tools_hpc::md_workbench::{Part, Sums};
 use plumb_tools_hpc::mdtest::{IterationResult, Lowered};
@@ -118,10 +118,10 @@ impl Dialect for Io500 {
     fn read(call: &ToolCall<'_>) -> Step<Io500> {
         let stamp = jiff::Zoned::now().strftime("%Y.%m.%d-%H.%M.%S").to_string();
         let given = match io500::read(call.words, machine::launched().as_ref(), &stamp, &mut read_config) {
-            Ok(Asked::Help) => return page(&io500::help()),
-            Ok(Asked::List) => return page(&table::list()),
-            Ok(Asked::ConfigHash(hash)) => return page(&print::pair("config-hash", &format!("{:X}", hash.0))),
-            Ok(Asked::Run(given)) => *given,
+            Ok(Invocation::Help) => return page(&io500::help()),
+            Ok(Invocation::List) => return page(&table::list()),
+            Ok(Invocation::ConfigHash(hash)) => return page(&print::pair("config-hash", &format!("{:X}", hash.0))),
+            Ok(Invocation::Run(given)) => *given,
             Err(error) => return refuse(&format!("io500: {error}\n")),
         };
         machine::report_ignored(&given.ignored);
@@ -224,11 +224,10 @@ impl Io500 {
         let report = Report::Kept(RefCell::default());
         let tool = match &task.work {
             Work::Ior(test) => {
-                Ior::of(vec![(**test).clone()], &task.words, report).map(|tool| Tool::Ior(Box::new(tool)))
+                Ior::from_tests(vec![(**test).clone()], &task.words, report).map(|tool| Tool::Ior(Box::new(tool)))
             }
-            Work::Mdtest(settings) => {
-                Mdtest::of((**settings).clone(), &task.words, report).map(|tool| Tool::Mdtest(Box::new(tool)))
-            }
+            Work::Mdtest(settings) => Mdtest::from_settings((**settings).clone(), &task.words, report)
+                .map(|tool| Tool::Mdtest(Box::new(tool))),
             Work::Workbench(_) => return self.start_workbench(task, clock, report),
             Work::Timestamp => {
                 reported(report_files::write(OutputFile::made_up("resultdir", &self.plan.timestamp_file()), ""))?;
@@ -247,7 +246,7 @@ impl Io500 {
                 }
                 let csv = self.plan.result(&format!("{}.csv", task.phase.name()));
                 reported(report_files::write(OutputFile::made_up("resultdir", &csv), &result.csv()))?;
-                return self.conclude(&task, &clock, of_find(&result));
+                return self.conclude(&task, &clock, find_outcome(&result));
             }
         };
         let tool = tool.inspect_err(|_| drop(self.end_early(&task)))?;
@@ -264,7 +263,7 @@ impl Io500 {
             None => task,
         };
         let Work::Workbench(settings) = &task.work else { return Err(End::DialectFailed.into()) };
-        let tool = MdWorkbench::of((**settings).clone(), &task.words, report);
+        let tool = MdWorkbench::from_settings((**settings).clone(), &task.words, report);
         let tool = Tool::Workbench(Box::new(tool.inspect_err(|_| drop(self.end_early(&task)))?));
         self.running = Some(Running { task, tool, clock });
         Ok(())
@@ -335,7 +334,7 @@ impl Io500 {
                 && self.plan.invalid().is_empty()
                 && counted.into_iter().all(|(_, outcome)| outcome.invalid.is_empty());
             self.add_result(&print::result_scores(&outcomes, &self.version, counts, is_valid))?;
-            self.say(&print::score_line(&Scores::of(&outcomes, counts), counts, is_valid))?;
+            self.say(&print::score_line(&Scores::from_outcomes(&outcomes, counts), counts, is_valid))?;
         }
         Ok(())
     }
@@ -393,14 +392,14 @@ impl Tool {
     /// Returns the outcome. `wall_s` is the time of the stonewall, if the phase reached it.
     fn outcome(&self, phase: Phase, wall_s: Option<f64>) -> Outcome {
         match self {
-            Tool::Ior(tool) => of_ior(&tool.accesses(), wall_s),
-            Tool::Mdtest(tool) => of_mdtest(&tool.results(), phase, wall_s),
-            Tool::Workbench(tool) => of_workbench(&tool.results(), tool.reads_only()),
+            Tool::Ior(tool) => ior_outcome(&tool.accesses(), wall_s),
+            Tool::Mdtest(tool) => mdtest_outcome(&tool.results(), phase, wall_s),
+            Tool::Workbench(tool) => workbench_outcome(&tool.results(), tool.reads_only()),
         }
     }
 }
 
-fn of_ior(accesses: &[Access], wall_s: Option<f64>) -> Outcome {
+fn ior_outcome(accesses: &[Access], wall_s: Option<f64>) -> Outcome {
     let Some(access) = accesses.last() else { return Outcome::default() };
     let mut outcome = Outcome { score: access.bandwidth() / GIB, ..Outcome::default() };
     let at_wall: u64 = access.ranks.iter().filter_map(|rank| rank.at_wall).sum();
@@ -419,7 +418,7 @@ fn of_ior(accesses: &[Access], wall_s: Option<f64>) -> Outcome {
     outcome
 }
 
-fn of_mdtest(results: &[IterationResult], phase: Phase, wall_s: Option<f64>) -> Outcome {
+fn mdtest_outcome(results: &[IterationResult], phase: Phase, wall_s: Option<f64>) -> Outcome {
     let Some(result) = results.last() else { return Outcome::default() };
     let rate = phase.mdtest().and_then(|test| result.test(test)).map_or(0.0, |test| test.rate());
     let mut outcome = Outcome { score: rate / 1e3, ..Outcome::default() };
@@ -435,7 +434,7 @@ fn of_mdtest(results: &[IterationResult], phase: Phase, wall_s: Option<f64>) -> 
 }
 
 /// Returns the outcome of the last phase: with two iterations, the second counts.
-fn of_workbench(results: &[(Part, Sums)], reads_only: bool) -> Outcome {
+fn workbench_outcome(results: &[(Part, Sums)], reads_only: bool) -> Outcome {
     let kiops = |(part, sums): &(Part, Sums)| sums.rate(part, reads_only) / 1e3;
     let Some((last, before)) = results.split_last() else { return Outcome::default() };
     let longest = |sums: &Sums| format!("{:.6}", sums.longest_s());
@@ -452,7 +451,7 @@ fn of_workbench(results: &[(Part, Sums)], reads_only: bool) -> Outcome {
     outcome
 }
 
-fn of_find(result: &FindResult) -> Outcome {
+fn find_outcome(result: &FindResult) -> Outcome {
     let details = vec![
         ("nproc", result.threads.len().to_string()),
         ("found", result.found().to_string()),

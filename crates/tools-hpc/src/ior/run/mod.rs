@@ -14,7 +14,7 @@ use plumb_tools_hpc::aiori::FileSystem;
 use plumb_tools_hpc::ior::hints::{self, NotAHint};
 use plumb_tools_hpc::ior::lower::lower;
 use plumb_tools_hpc::ior::print::{self, Done, Session};
-use plumb_tools_hpc::ior::{self, Access, AccessKind, Api, Asked, Facts, Form, IorError, Lowered, Test};
+use plumb_tools_hpc::ior::{self, Access, AccessKind, Api, Facts, Form, Invocation, IorError, Lowered, Test};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::error::DialectError;
 use plumb_tools_run::report_files;
@@ -65,8 +65,8 @@ impl Dialect for Ior {
         let mut file = |path: &str| plumb_text::bounded::read_to_string(path).map_err(FileError::io(path));
         let launched = machine::launched();
         let tests = match ior::read(call.words, launched.as_ref(), &mut file) {
-            Ok(Asked::Help) => return page(&ior::help()),
-            Ok(Asked::Run(tests, ignored)) => {
+            Ok(Invocation::Help) => return page(&ior::help()),
+            Ok(Invocation::Run(tests, ignored)) => {
                 machine::report_ignored(&ignored);
                 tests
             }
@@ -77,7 +77,7 @@ impl Dialect for Ior {
         };
         let words: Vec<String> =
             std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();
-        Ior::of(tests, &words, Report::Printed)
+        Ior::from_tests(tests, &words, Report::Printed)
     }
 
     fn next(&mut self, stop: Option<StopFlag>) -> Step<Run> {
@@ -224,7 +224,7 @@ impl Dialect for Ior {
 
 impl Ior {
     /// Creates the dialect for tests that were parsed already. `command` includes the program's name.
-    pub fn of(tests: Vec<Test>, command: &[String], report: Report) -> Step<Ior> {
+    pub fn from_tests(tests: Vec<Test>, command: &[String], report: Report) -> Step<Ior> {
         let verbosity = tests.first().map_or(0, |test| test.output.verbosity);
         let session =
             Session { command: command.join(" "), began: report_files::ctime(), machine: machine::machine(verbosity) };
@@ -428,7 +428,7 @@ impl Progress for IorProgress<'_> {
         if measured.name == ior::lower::REMOVE {
             self.ior.print_result(&print::removal_row(self.test, measured.wall_ns as f64 / 1e9, self.repetition));
         }
-        let Some(access) = Access::of(measured, self.test, self.repetition) else { return };
+        let Some(access) = Access::from_measurement(measured, self.test, self.repetition) else { return };
         self.remark(&print::remarks(self.test, &access));
         if self.test.output.form != Form::Json && access.failed.is_empty() {
             self.ior.print_result(&print::row(self.test, &access));

@@ -6,8 +6,8 @@ use plumb_workload::program::Moves;
 fn ignored(line: &str) -> Vec<(String, &'static str)> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     match read(&words, None, &mut |_| Ok(String::new())).unwrap() {
-        Asked::Run(_, ignored) => ignored,
-        Asked::Help => panic!("{line} asks for help"),
+        Invocation::Run(_, ignored) => ignored,
+        Invocation::Help => panic!("{line} asks for help"),
     }
 }
 

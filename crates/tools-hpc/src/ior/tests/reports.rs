@@ -103,7 +103,7 @@ fn is_of_order(line: &str) -> bool {
 // call is never reported as a transfer's latency.
 #[test]
 fn times_of_aio_include_the_delays() {
-    let transfer_s = |line: &str| Access::of(&measured("write", 1), &test(line), 0).unwrap().transfer_s;
+    let transfer_s = |line: &str| Access::from_measurement(&measured("write", 1), &test(line), 0).unwrap().transfer_s;
     let (posix, aio) = (transfer_s("--interIODelay=500"), transfer_s("-a AIO --interIODelay=500"));
     assert!((aio - posix - 4.0 * 500e-6).abs() < 1e-9, "{aio} {posix}");
     assert!(!print::summary(&[done("-a AIO")], 1).contains("Latency of single transfers"));

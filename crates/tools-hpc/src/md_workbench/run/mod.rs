@@ -8,7 +8,7 @@ use plumb_engine::LoggedOp;
 use plumb_engine::guard::{OutputFile, Remover};
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_tools_hpc::md_workbench::{self, Asked, Facts, MdWorkbenchSettings, Part, PartKind, Sums, lower, print};
+use plumb_tools_hpc::md_workbench::{self, Facts, Invocation, MdWorkbenchSettings, Part, PartKind, Sums, lower, print};
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::error::DialectError;
 use plumb_tools_run::report_files;
@@ -45,8 +45,8 @@ impl Dialect for MdWorkbench {
 
     fn read(call: &ToolCall<'_>) -> Step<MdWorkbench> {
         let settings = match md_workbench::read(call.words, machine::launched().as_ref()) {
-            Ok(Asked::Help) => return page(&md_workbench::help()),
-            Ok(Asked::Run(settings, ignored)) => {
+            Ok(Invocation::Help) => return page(&md_workbench::help()),
+            Ok(Invocation::Run(settings, ignored)) => {
                 machine::report_ignored(&ignored);
                 *settings
             }
@@ -54,7 +54,7 @@ impl Dialect for MdWorkbench {
         };
         let command: Vec<String> =
             std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();
-        MdWorkbench::of(settings, &command, Report::Printed)
+        MdWorkbench::from_settings(settings, &command, Report::Printed)
     }
 
     fn next(&mut self, stop: Option<StopFlag>) -> Step<Workload> {
@@ -100,7 +100,7 @@ impl Dialect for MdWorkbench {
 
 impl MdWorkbench {
     /// Creates the dialect for settings that were parsed already. `command` includes the program's name.
-    pub fn of(settings: MdWorkbenchSettings, command: &[String], report: Report) -> Step<MdWorkbench> {
+    pub fn from_settings(settings: MdWorkbenchSettings, command: &[String], report: Report) -> Step<MdWorkbench> {
         report.print(&print::head(&settings, command, &now()));
         let goes_on = !settings.phases.precreates && settings.dataset.start_item.is_none();
         let start = match (settings.dataset.start_item, goes_on) {
@@ -240,6 +240,6 @@ impl Progress for MdWorkbenchProgress<'_> {
         if part.kind == PartKind::Benchmark {
             position.set(position.get() + print::renewed(settings, &part, measured));
         }
-        results.borrow_mut().push((part, Sums::of(measured)));
+        results.borrow_mut().push((part, Sums::from_measurement(measured)));
     }
 }

@@ -12,7 +12,7 @@ use plumb_tools_hpc::aiori::FileSystem;
 use plumb_tools_hpc::mdtest::print::OpFile;
 use plumb_tools_hpc::mdtest::trace::{self, Trace};
 use plumb_tools_hpc::mdtest::{
-    self, Asked, Facts, IterationResult, Lowered, MdtestSettings, Test, lower, print, verbose,
+    self, Facts, Invocation, IterationResult, Lowered, MdtestSettings, Test, lower, print, verbose,
 };
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::error::DialectError;
@@ -44,8 +44,8 @@ impl Dialect for Mdtest {
 
     fn read(call: &ToolCall<'_>) -> Step<Mdtest> {
         let settings = match mdtest::read(call.words, machine::launched().as_ref()) {
-            Ok(Asked::Help) => return page(&mdtest::help()),
-            Ok(Asked::Run(settings, ignored)) => {
+            Ok(Invocation::Help) => return page(&mdtest::help()),
+            Ok(Invocation::Run(settings, ignored)) => {
                 machine::report_ignored(&ignored);
                 *settings
             }
@@ -53,7 +53,7 @@ impl Dialect for Mdtest {
         };
         let command: Vec<String> =
             std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned()).collect();
-        Mdtest::of(settings, &command, Report::Printed)
+        Mdtest::from_settings(settings, &command, Report::Printed)
     }
 
     fn next(&mut self, stop: Option<StopFlag>) -> Step<Lowered> {
@@ -160,7 +160,7 @@ impl Dialect for Mdtest {
 
 impl Mdtest {
     /// Creates the dialect for settings that were parsed already. `command` includes the program's name.
-    pub fn of(settings: MdtestSettings, command: &[String], report: Report) -> Step<Mdtest> {
+    pub fn from_settings(settings: MdtestSettings, command: &[String], report: Report) -> Step<Mdtest> {
         let seed = settings.data.seed.unwrap_or_else(machine::seed_by_clock);
         report.print(&print::head(&settings, command, &machine::now()));
         let place = Path::new(&settings.tree.directories[0]);

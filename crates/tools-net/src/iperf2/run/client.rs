@@ -7,7 +7,7 @@ use plumb_cli::output::print;
 use plumb_engine::net::{DatagramHeader, Flow, Flows, connect_tcp, datagram_socket, segment_bytes};
 use plumb_engine::signals::StopFlag;
 use plumb_tools_net::iperf2::{
-    Ask, DASHES, Iperf2Settings, LAST_TRIES, Look, Met, REPORT_BYTES, Row, ServerReport, Stream, Test,
+    Ask, DASHES, Iperf2Settings, LAST_TRIES, Met, OutputStyle, REPORT_BYTES, Row, ServerReport, Stream, Test,
     blocks as blocks_of, bounces as bounces_of, flow, form, tcp_head,
 };
 use plumb_workload::net::{DatagramForm, NetOp};
@@ -51,7 +51,7 @@ pub(super) fn run(
     let test = &with_back;
     let bounces = test.bounces.is_some();
     let (unit, enhanced, trips) = (settings.unit, settings.enhanced, test.trip_times);
-    let look = Look { unit, enhanced, udp: test.udp, sends: !test.reverse, bounces, trips };
+    let look = OutputStyle { unit, enhanced, udp: test.udp, sends: !test.reverse, bounces, trips };
     let (ahead_us, now_us) = (ahead_us(), now_us());
     let form = match test.udp {
         true => form(test, settings.port, ahead_us, now_us),
@@ -124,7 +124,7 @@ pub(super) fn run(
             sent = Some(Instant::now());
             drains.iter().for_each(|socket| _ = socket.shutdown(Shutdown::Write));
         }
-        running.look(POLL_INTERVAL);
+        running.poll(POLL_INTERVAL);
         if let Some(failure) = running.flows.failure() {
             return Err(TestError::Flow(failure));
         }
@@ -170,14 +170,14 @@ pub(crate) fn first_facts(socket: std::os::fd::BorrowedFd<'_>) -> Option<[u64; 3
 /// Sends the last datagram until the server answers with its report.
 fn last(
     settings: &Iperf2Settings,
-    look: Look,
+    look: OutputStyle,
     form: DatagramForm,
     streams: &[Stream],
     rows: &[Row],
     sockets: &[UdpSocket],
 ) -> Result<(), TestError> {
     let mut text = String::new();
-    let received = Look { sends: false, ..look };
+    let received = OutputStyle { sends: false, ..look };
     for ((stream, row), socket) in streams.iter().zip(rows).zip(sockets) {
         let mut datagram = vec![b'0'; settings.test.block as usize];
         socket.set_read_timeout(Some(ANSWER_PATIENCE))?;
@@ -197,13 +197,13 @@ fn last(
             let at = jiff::Zoned::now().strftime("%Y%m%d%H%M%S").to_string();
             let [here, there] = stream.ends.clone();
             let other = Stream { ends: [there, here], ..stream.clone() };
-            text += &report.map_or_else(String::new, |report| received.csv(&at, &other, &Row::of(&report)));
+            text += &report.map_or_else(String::new, |report| received.csv(&at, &other, &Row::from_report(&report)));
             continue;
         }
         text += &format!("[{:3}] Sent {} datagrams\n", stream.number, row.ops + 1);
         text += &match report {
             Some(report) => {
-                let row = received.row(&stream.name(), &Row::of(&report));
+                let row = received.row(&stream.name(), &Row::from_report(&report));
                 format!("[{:3}] Server Report:\n{}{row}", stream.number, received.head())
             }
             None => format!(

@@ -10,7 +10,7 @@ use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, print};
 use plumb_engine::net::{ConnectError, SocketOptions, buffers};
 use plumb_engine::signals;
-use plumb_tools_net::iperf2::{self, Asked, Iperf2Settings, Met, Stream, Test, VERSION, help};
+use plumb_tools_net::iperf2::{self, Invocation, Iperf2Settings, Met, Stream, Test, VERSION, help};
 use plumb_tools_net::iperf3::bytes_text;
 use plumb_tools_run::{ToolCall, dashes};
 use std::net::{IpAddr, SocketAddr};
@@ -44,9 +44,9 @@ enum TestError {
 pub fn as_iperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     let settings = match iperf2::read(call.words) {
-        Ok(Asked::Help) => return Ok(printed(&help())),
-        Ok(Asked::Version) => return Ok(printed(&format!("iperf version {VERSION} (Plumb) pthreads\n"))),
-        Ok(Asked::Run(settings)) => settings,
+        Ok(Invocation::Help) => return Ok(printed(&help())),
+        Ok(Invocation::Version) => return Ok(printed(&format!("iperf version {VERSION} (Plumb) pthreads\n"))),
+        Ok(Invocation::Run(settings)) => settings,
         Err(error) => {
             error_line!("iperf: {error}\nTry `iperf --help' for more information.");
             return Ok(End::DialectFailed);

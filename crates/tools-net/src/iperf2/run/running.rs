@@ -4,7 +4,7 @@ use jiff::Zoned;
 use plumb_cli::output::print;
 use plumb_engine::net::{Counts, Flows, TcpFacts};
 use plumb_result::Histogram;
-use plumb_tools_net::iperf2::{Iperf2Settings, Latency, Look, Row, ServerReport, Stream};
+use plumb_tools_net::iperf2::{Iperf2Settings, Latency, OutputStyle, Row, ServerReport, Stream};
 use std::time::{Duration, Instant};
 
 /// Converts a histogram of round trips (ns) to statistics.
@@ -35,7 +35,7 @@ struct Reading {
 /// Running flows, and the part of their results that was printed.
 pub(super) struct Running<'a> {
     settings: &'a Iperf2Settings,
-    look: Look,
+    look: OutputStyle,
     streams: &'a [Stream],
     pub flows: Flows,
     began: Instant,
@@ -59,7 +59,7 @@ impl<'a> Running<'a> {
     /// Starts the flows. `time` limits flows that end by themselves.
     pub(super) fn start(
         settings: &'a Iperf2Settings,
-        look: Look,
+        look: OutputStyle,
         streams: &'a [Stream],
         flows: Flows,
         time: Option<Duration>,
@@ -92,7 +92,7 @@ impl<'a> Running<'a> {
     }
 
     /// Waits for the next event, but at most `longest`, and prints the rows that are due.
-    pub(super) fn look(&mut self, longest: Duration) {
+    pub(super) fn poll(&mut self, longest: Duration) {
         let left = self.next.map_or(longest, |at| at.saturating_duration_since(Instant::now()).min(longest));
         if !left.is_zero() {
             self.flows.wait(&[], left);
@@ -213,7 +213,7 @@ impl<'a> Running<'a> {
         let mut text = String::new();
         let is_both = self.is_both();
         for (number, (stream, row)) in self.streams.iter().zip(rows).enumerate() {
-            let look = Look { sends: stream.sends, ..self.look };
+            let look = OutputStyle { sends: stream.sends, ..self.look };
             if self.settings.csv {
                 text += &look.csv(&Zoned::now().strftime("%Y%m%d%H%M%S").to_string(), stream, row);
                 continue;
@@ -247,8 +247,8 @@ impl<'a> Running<'a> {
         let is_named = std::mem::replace(&mut self.named[kind], true);
         match kind {
             _ if is_named || !self.look.enhanced => "",
-            2 => Look::SUM_HEAD,
-            _ => Look { sends: kind == 0, ..self.look }.head(),
+            2 => OutputStyle::SUM_HEAD,
+            _ => OutputStyle { sends: kind == 0, ..self.look }.head(),
         }
     }
 

@@ -9,8 +9,8 @@ use plumb_cli::unauthenticated::warn_beyond_loopback;
 use plumb_engine::net::{ConnectError, DatagramHeader, Flow, Flows, SocketOptions, datagram_socket, listen_tcp};
 use plumb_engine::signals::StopFlag;
 use plumb_tools_net::iperf2::{
-    Ask, Back, DASHES, Iperf2Settings, Look, Met, Stream, Test, answer, blocks as blocks_of, bounces as bounces_of,
-    flow, form, tcp_head,
+    Ask, Back, DASHES, Iperf2Settings, Met, OutputStyle, Stream, Test, answer, blocks as blocks_of,
+    bounces as bounces_of, flow, form, tcp_head,
 };
 use plumb_workload::net::NetOp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -198,7 +198,7 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     let length = socket.peek(&mut first)?;
     let ask = Ask::read(first[..length].get(16..).unwrap_or_default());
     let (unit, enhanced, trips) = (settings.unit, settings.enhanced, ask.trip_times);
-    let look = Look { unit, enhanced, udp: true, sends: false, bounces: false, trips };
+    let look = OutputStyle { unit, enhanced, udp: true, sends: false, bounces: false, trips };
     let counts = Test { bins: settings.test.bins, ..NO_TEST };
     let work = flow(&settings.test, false, form(&counts, 0, ahead_us(), 0));
     let known = Met { ask, socket: socket.as_raw_fd(), ..Met::default() };
@@ -207,7 +207,7 @@ fn receive_datagrams(shared: &Shared, socket: &UdpSocket, from: SocketAddr) -> R
     let mut running = Running::start(settings, look, &streams, flows, None, 0);
     let (mut came, mut since) = (0, Instant::now());
     while !running.flows.counts(0).datagrams.ended && !shared.stop.requested() {
-        running.look(END_POLL_INTERVAL);
+        running.poll(END_POLL_INTERVAL);
         let now = running.bytes();
         if now != came {
             (came, since) = (now, Instant::now());
@@ -233,7 +233,7 @@ fn reports(first: u64, all: u64, report: u64) -> u64 {
 }
 
 /// Prints the line of a new stream and the header of its rows.
-fn introduce(shared: &Shared, look: Look, here: SocketAddr, from: SocketAddr, known: Met) -> Stream {
+fn introduce(shared: &Shared, look: OutputStyle, here: SocketAddr, from: SocketAddr, known: Met) -> Stream {
     let (stream, known) = met(shared.count.fetch_add(1, AcqRel) + 1, here, from, known);
     if !shared.settings.csv {
         print(&format!("{}{}", look.met(&stream, &known), look.head()));
@@ -400,7 +400,7 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
     }
     let bounces = ask.bounces.is_some();
     let (unit, enhanced, trips) = (settings.unit, settings.enhanced, ask.trip_times);
-    let look = Look { unit, enhanced, udp: false, sends: ask.reverse, bounces, trips };
+    let look = OutputStyle { unit, enhanced, udp: false, sends: ask.reverse, bounces, trips };
     let known = Met { ask, socket: socket.as_raw_fd(), tcp: first_facts(socket.as_fd()), ..Met::default() };
     let stream = introduce(shared, look, socket.local_addr()?, from, known);
     // The client's request applies, within the server's own options.
@@ -446,7 +446,7 @@ fn move_bytes(shared: &Shared, mut socket: TcpStream, from: SocketAddr) -> Resul
             is_told = true;
             let _ = connection.shutdown(Shutdown::Write);
         }
-        running.look(POLL_INTERVAL);
+        running.poll(POLL_INTERVAL);
         let now = running.bytes();
         if now != moved {
             (moved, since) = (now, Instant::now());

@@ -51,7 +51,7 @@ pub struct Place {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct OutputStyle {
     /// Unit of rates.
     pub unit: Unit,
     pub verbose: bool,
@@ -220,7 +220,13 @@ pub fn begin(place: &Place, params: &Params, out: &mut Out) -> Result<Begun, Tes
 }
 
 /// Runs a whole test against a server.
-pub fn test(place: &Place, params: &Params, look: Look, out: &mut Out, stop: StopFlag) -> Result<Tested, TestError> {
+pub fn test(
+    place: &Place,
+    params: &Params,
+    look: OutputStyle,
+    out: &mut Out,
+    stop: StopFlag,
+) -> Result<Tested, TestError> {
     let Begun { mut control, params, flows, streams, cookie, segment, connect_ns } = begin(place, params, out)?;
     let control = &mut control;
     let start = start_of(&cookie, (place.host.clone(), place.port), segment, flows.first());
@@ -388,7 +394,7 @@ fn wait(
         if running.is_idle(receive) {
             return Err(TestError::Idle);
         }
-        running.look(out);
+        running.poll(out);
     }
 }
 

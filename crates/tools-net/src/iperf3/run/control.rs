@@ -116,7 +116,7 @@ impl Control {
                 Ok(0) => return Err(TestError::Closed),
                 Ok(count) => got += count,
                 Err(error) if is_early(&error) => {}
-                Err(error) => return Err(of(error)),
+                Err(error) => return Err(convert_error(error)),
             }
         }
         Ok(())
@@ -130,7 +130,7 @@ impl Control {
                 channel.write_all(bytes)
             }
         };
-        sent.map_err(of)
+        sent.map_err(convert_error)
     }
 
     pub(super) fn say(&mut self, state: State) -> Result<(), TestError> {
@@ -167,7 +167,7 @@ impl Control {
     pub(super) fn state(&mut self, until: Instant, what: &'static str) -> Result<State, TestError> {
         let mut byte = [0];
         self.read(&mut byte, until, what)?;
-        match State::of(byte[0]) {
+        match State::from_byte(byte[0]) {
             Some(State::AccessDenied) => Err(TestError::Busy),
             Some(State::ServerTerminate) => Err(TestError::Terminated("server")),
             Some(State::ClientTerminate) => Err(TestError::Terminated("client")),
@@ -211,7 +211,7 @@ impl Control {
             Ok(Some(true)) => self.state(Instant::now() + PATIENCE, "a state").map(Some),
             Ok(Some(false)) => Ok(None),
             Err(error) if is_early(&error) => Ok(None),
-            Err(error) => Err(of(error)),
+            Err(error) => Err(convert_error(error)),
         }
     }
 }
@@ -222,7 +222,7 @@ fn is_early(error: &io::Error) -> bool {
 }
 
 /// Converts an error of a connection.
-fn of(error: io::Error) -> TestError {
+fn convert_error(error: io::Error) -> TestError {
     match error.kind() {
         ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof => TestError::Closed,
         _ => error.into(),

@@ -25,7 +25,7 @@ pub struct Local {
 
 impl Local {
     /// Returns the settings of a command line.
-    pub fn of(settings: &Iperf3Settings, permissions: &Permissions) -> Local {
+    pub fn from_settings(settings: &Iperf3Settings, permissions: &Permissions) -> Local {
         let file = |path| StreamFile {
             path: PathBuf::from(path),
             permissions: permissions.clone(),

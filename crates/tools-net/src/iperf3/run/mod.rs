@@ -21,7 +21,7 @@ use plumb_engine::guard::OutputFile;
 use plumb_engine::net::{Flow, buffers};
 use plumb_engine::signals::{self, StopFlag};
 use plumb_tools_net::iperf3::{
-    self, Asked, COOKIE_BYTES, Client, Ending, Iperf3Settings, Json, Opened, Output, Start, VERSION, help,
+    self, COOKIE_BYTES, Client, Ending, Invocation, Iperf3Settings, Json, Opened, Output, Start, VERSION, help,
 };
 use plumb_tools_run::ToolCall;
 use plumb_tools_run::cpus::run_on;
@@ -34,9 +34,9 @@ use std::time::Duration;
 pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     let settings = match iperf3::read(call.words) {
-        Ok(Asked::Help) => return Ok(printed(&help())),
-        Ok(Asked::Version) => return Ok(printed(&format!("iperf {VERSION}\n{}\n", system()))),
-        Ok(Asked::Run(settings)) => settings,
+        Ok(Invocation::Help) => return Ok(printed(&help())),
+        Ok(Invocation::Version) => return Ok(printed(&format!("iperf {VERSION}\n{}\n", system()))),
+        Ok(Invocation::Run(settings)) => settings,
         Err(error) => {
             error_text!(
                 "iperf3: parameter error - {error}\n\nUsage: iperf3 [-s|-c host] [options]\nTry `iperf3 --help' for more information.\n"
@@ -60,7 +60,7 @@ pub fn as_iperf3(call: &ToolCall<'_>) -> Result<End, Stopped> {
     {
         return Ok(failed(&format!("unable to set CPU affinity to {processor}: {error}")));
     }
-    let local = Local::of(&settings, &session::permissions(call.common)?);
+    let local = Local::from_settings(&settings, &session::permissions(call.common)?);
     match &settings.end {
         iperf3::End::Server(server) if server.daemon && !background::is_here() => {
             // Warn here: the daemon has no standard error.
@@ -124,7 +124,7 @@ fn as_client(
         trust: None,
         local,
     };
-    let look = client::Look { unit: settings.unit, verbose: settings.verbose, interval_s: settings.interval_s };
+    let look = client::OutputStyle { unit: settings.unit, verbose: settings.verbose, interval_s: settings.interval_s };
     let system = system();
     let sink = paper.clone();
     let mut out = Out::new(settings.output, false, &system, Box::new(move |text| sink.write(text)));

@@ -26,7 +26,7 @@ pub struct Stamp(Option<Arc<str>>);
 
 impl Stamp {
     /// Parses a format of strftime(3), interpreted as in the C locale.
-    fn of(format: &str) -> Result<Stamp, PaperError> {
+    fn parse(format: &str) -> Result<Stamp, PaperError> {
         let mut plain = format.to_owned();
         for (short, long) in [("%c", "%a %b %e %T %Y"), ("%x", "%m/%d/%y"), ("%X", "%T"), ("%r", "%I:%M:%S %p")] {
             plain = plain.replace(short, long);
@@ -68,7 +68,7 @@ impl Paper {
             file.map_err(|error| PaperError::Log { path: path.to_owned(), source: error.into() })
         };
         let file = path.map(open).transpose()?;
-        let stamp = stamp.map(Stamp::of).transpose()?.unwrap_or_default();
+        let stamp = stamp.map(Stamp::parse).transpose()?.unwrap_or_default();
         Ok(Paper { file: file.map(|file| Arc::new(Mutex::new(file))), stamp })
     }
 

@@ -132,7 +132,7 @@ impl<'a> Running<'a> {
     }
 
     /// Handles the events that are due.
-    pub(super) fn look(&mut self, out: &mut Out) {
+    pub(super) fn poll(&mut self, out: &mut Out) {
         let now = Instant::now();
         if self.next_report.is_some_and(|at| now >= at) {
             let interval = self.interval(self.seconds());

@@ -12,7 +12,7 @@ use super::params::Params;
 
 /// The request of a command line: a page, a test or a server.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked {
+pub enum Invocation {
     Help,
     Version,
     /// Run a test, or serve tests.

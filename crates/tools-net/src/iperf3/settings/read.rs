@@ -1,7 +1,7 @@
 //! Parses the command line.
 
 use super::take::Given;
-use super::{Asked, Client, End, Iperf3Settings, Iperf3UsageError, Output, Server};
+use super::{Client, End, Invocation, Iperf3Settings, Iperf3UsageError, Output, Server};
 use crate::iperf3::options::GRAMMAR;
 use plumb_tools::Support;
 use plumb_tools::options::{Grammar, Opt, Role, Word, Words};
@@ -33,9 +33,9 @@ pub(crate) fn split_words(words: &[String], grammar: Grammar) -> Result<Vec<(&'s
 ///
 /// # Errors
 /// The first error.
-pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
+pub fn read(words: &[String]) -> Result<Invocation, Iperf3UsageError> {
     let options = split_words(words, GRAMMAR)?;
-    for asked in [("help", Asked::Help), ("version", Asked::Version)] {
+    for asked in [("help", Invocation::Help), ("version", Invocation::Version)] {
         if options.iter().any(|(row, _)| row.name == asked.0) {
             return Ok(asked.1);
         }
@@ -71,11 +71,11 @@ pub fn read(words: &[String]) -> Result<Asked, Iperf3UsageError> {
     check_pairs(&settings, &server, &client)?;
     if is_server {
         settings.end = End::Server(server);
-        return Ok(Asked::Run(Box::new(settings)));
+        return Ok(Invocation::Run(Box::new(settings)));
     }
     client.conclude(&settings, has("rcv-timeout"))?;
     settings.end = End::Client(Box::new(client));
-    Ok(Asked::Run(Box::new(settings)))
+    Ok(Invocation::Run(Box::new(settings)))
 }
 
 /// Checks that an option is supported, and that this end accepts it.

@@ -59,7 +59,8 @@ impl Iperf3Settings {
         match given.name {
             "port" => self.port = port(given.value).ok_or_else(|| given.invalid("a port is from 1 to 65535"))?,
             "format" => {
-                self.unit = Unit::of(given.value).ok_or_else(|| given.invalid("use one of k, m, g, t, K, M, G, T"))?
+                self.unit =
+                    Unit::from_letter(given.value).ok_or_else(|| given.invalid("use one of k, m, g, t, K, M, G, T"))?
             }
             "interval" => {
                 let expected = "use 0, or from 0.1 to 60 seconds";

@@ -8,7 +8,7 @@ use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{error_line, error_text, print};
 use plumb_engine::net::{ConnectError, Flows, OptionError};
 use plumb_tools_net::netperf::{
-    self, Asked, Cpu, Length, Message, NetperfSettings, NetperfUsageError, SELECTORS, help,
+    self, Cpu, Invocation, Length, Message, NetperfSettings, NetperfUsageError, SELECTORS, help,
 };
 use plumb_tools_run::cpus::CpuError;
 use plumb_tools_run::{ToolCall, dashes};
@@ -81,13 +81,13 @@ pub enum TestError {
 pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     match netperf::read(call.called, call.words) {
-        Ok(Asked::Help) => Ok(printed(&help(false))),
-        Ok(Asked::Version) => Ok(printed(&format!("Netperf version {VERSION}\n"))),
-        Ok(Asked::Names) => {
+        Ok(Invocation::Help) => Ok(printed(&help(false))),
+        Ok(Invocation::Version) => Ok(printed(&format!("Netperf version {VERSION}\n"))),
+        Ok(Invocation::Names) => {
             let names: Vec<&str> = SELECTORS.iter().map(|row| row.0).collect();
             Ok(printed(&format!("OUTPUT_NONE,{},OUTPUT_END\n", names.join(","))))
         }
-        Ok(Asked::Run(settings)) => {
+        Ok(Invocation::Run(settings)) => {
             say_ignored(&settings.ignored);
             say_poll(settings.socket.poll_us);
             settings.notices.iter().for_each(|notice| print(notice));
@@ -108,9 +108,9 @@ pub fn as_netperf(call: &ToolCall<'_>) -> Result<End, Stopped> {
 pub fn as_netserver(call: &ToolCall<'_>) -> Result<End, Stopped> {
     dashes::hint(call);
     match netperf::read_server(call.words) {
-        Ok(Asked::Help | Asked::Names) => Ok(printed(&help(true))),
-        Ok(Asked::Version) => Ok(printed(&format!("Netperf version {VERSION}\n"))),
-        Ok(Asked::Run(settings)) => {
+        Ok(Invocation::Help | Invocation::Names) => Ok(printed(&help(true))),
+        Ok(Invocation::Version) => Ok(printed(&format!("Netperf version {VERSION}\n"))),
+        Ok(Invocation::Run(settings)) => {
             say_ignored(&settings.ignored);
             say_poll(settings.poll_us);
             server::serve(&settings)
@@ -175,10 +175,10 @@ struct Ticks {
 
 impl Ticks {
     fn now() -> Ticks {
-        Ticks::of(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
+        Ticks::parse(&std::fs::read_to_string("/proc/stat").unwrap_or_default())
     }
 
-    fn of(text: &str) -> Ticks {
+    fn parse(text: &str) -> Ticks {
         let mut ticks = Ticks::default();
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("cpu ") {
@@ -233,10 +233,10 @@ mod tests {
     // By hand: 10 of 40 ticks idle or waiting, so 75 % busy; 2 processors.
     #[test]
     fn cpu_utilization_follows_from_proc_stat() {
-        let before = Ticks::of("cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0\ncpu1 0\n");
-        let cpu = Ticks::of("cpu  10 2 8 8 2 4 6 0 0 0\ncpu0 1\ncpu1 1\nintr 5\n").since(&before);
+        let before = Ticks::parse("cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0\ncpu1 0\n");
+        let cpu = Ticks::parse("cpu  10 2 8 8 2 4 6 0 0 0\ncpu0 1\ncpu1 1\nintr 5\n").since(&before);
         assert_eq!((cpu.busy, cpu.count), (75.0, 2));
         assert_eq!(cpu.parts, [30.0, 20.0, 5.0, 10.0, 15.0]);
-        assert_eq!(Ticks::of("").since(&Ticks::of("nonsense\ncpu x y\n")).busy, 0.0);
+        assert_eq!(Ticks::parse("").since(&Ticks::parse("nonsense\ncpu x y\n")).busy, 0.0);
     }
 }

@@ -12,7 +12,7 @@ use read::{POLL, POLL_US_MAX};
 
 /// The request of a command line: a page, a test or a server.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Asked<T> {
+pub enum Invocation<T> {
     Help,
     Version,
     /// Print the names for `-k`, `-o` and `-O`.

@@ -1,7 +1,7 @@
 //! Parses the arguments of netperf and of netserver.
 
 use super::take::CONNECT_CLOSE;
-use super::{Asked, Direct, Form, NetperfSettings, NetperfUsageError, Server};
+use super::{Direct, Form, Invocation, NetperfSettings, NetperfUsageError, Server};
 use crate::netperf::exchange::Direction;
 use crate::netperf::options::{CLIENT_WORDS, SERVER_WORDS, TEST_WORDS};
 use crate::netperf::selectors::usual;
@@ -30,15 +30,15 @@ fn busy_poll(words: &[String]) -> Result<(u32, &[String]), NetperfUsageError> {
 ///
 /// # Errors
 /// The first error.
-pub fn read(program: &str, words: &[String]) -> Result<Asked<NetperfSettings>, NetperfUsageError> {
+pub fn read(program: &str, words: &[String]) -> Result<Invocation<NetperfSettings>, NetperfUsageError> {
     let whole = std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     let (poll_us, words) = busy_poll(words)?;
     let global = getopt(CLIENT_WORDS, words)?;
     let mut all = NetperfSettings::new(whole, poll_us, global.ignored);
     for (letter, text) in &global.options {
         match letter {
-            'h' => return Ok(Asked::Help),
-            'V' => return Ok(Asked::Version),
+            'h' => return Ok(Invocation::Help),
+            'V' => return Ok(Invocation::Version),
             _ => all.take_global(&Value(*letter, text))?,
         }
     }
@@ -47,7 +47,10 @@ pub fn read(program: &str, words: &[String]) -> Result<Asked<NetperfSettings>, N
 }
 
 /// Parses the arguments after `--`.
-fn read_test_options(mut all: NetperfSettings, words: &[String]) -> Result<Asked<NetperfSettings>, NetperfUsageError> {
+fn read_test_options(
+    mut all: NetperfSettings,
+    words: &[String],
+) -> Result<Invocation<NetperfSettings>, NetperfUsageError> {
     let part = getopt(TEST_WORDS, words)?;
     if let Some(word) = part.rest.first() {
         return Err(NetperfUsageError::Word(word.clone()));
@@ -55,8 +58,8 @@ fn read_test_options(mut all: NetperfSettings, words: &[String]) -> Result<Asked
     all.ignored.extend(part.ignored);
     for (letter, text) in &part.options {
         match letter {
-            'h' => return Ok(Asked::Help),
-            'k' | 'o' | 'O' if text == "?" => return Ok(Asked::Names),
+            'h' => return Ok(Invocation::Help),
+            'k' | 'o' | 'O' if text == "?" => return Ok(Invocation::Names),
             _ => all.take_of_test(&Value(*letter, text))?,
         }
     }
@@ -72,7 +75,7 @@ fn read_test_options(mut all: NetperfSettings, words: &[String]) -> Result<Asked
     {
         *names = usual(all.test.direction, all.output.cpu.local || all.output.cpu.remote);
     }
-    Ok(Asked::Run(Box::new(all)))
+    Ok(Invocation::Run(Box::new(all)))
 }
 
 impl NetperfSettings {
@@ -106,7 +109,7 @@ impl NetperfSettings {
 ///
 /// # Errors
 /// The first error.
-pub fn read_server(words: &[String]) -> Result<Asked<Server>, NetperfUsageError> {
+pub fn read_server(words: &[String]) -> Result<Invocation<Server>, NetperfUsageError> {
     let (poll_us, words) = busy_poll(words)?;
     let part = getopt(SERVER_WORDS, words)?;
     if let Some(word) = part.rest.first() {
@@ -118,13 +121,13 @@ pub fn read_server(words: &[String]) -> Result<Asked<Server>, NetperfUsageError>
         match letter {
             '4' | '6' => all.is_v6 = Some(*letter == '6'),
             'D' => all.foreground = true,
-            'h' => return Ok(Asked::Help),
+            'h' => return Ok(Invocation::Help),
             'L' => all.listen = value.host(&mut all.is_v6)?,
             'p' => all.port = value.small(text, "a port")?,
-            'V' => return Ok(Asked::Version),
+            'V' => return Ok(Invocation::Version),
             'Z' => all.passphrase = Some(text.clone()),
             _ => {}
         }
     }
-    Ok(Asked::Run(Box::new(all)))
+    Ok(Invocation::Run(Box::new(all)))
 }

@@ -34,7 +34,7 @@ pub(super) fn target(check: &mut Checker, target: &ScratchTarget) {
         path.is_absolute() || path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir))
     };
     let paths: Vec<&PathBuf> = match &target.names {
-        Names::Said(paths) | Names::Made(paths) => paths.iter().collect(),
+        Names::Given(paths) | Names::Made(paths) => paths.iter().collect(),
         Names::Numbered { path, .. } => vec![path],
         Names::Postmark(run) => run.locations.iter().map(|location| &location.path).collect(),
         Names::Trees(names) => names.places.iter().collect(),

@@ -17,7 +17,7 @@ pub(super) fn file(check: &mut Checker, step: &FileStep) {
     if matches!(step.does, FileWork::Link | FileWork::Symlink) && step.to.is_none() {
         check.problem(["to"], "a link needs a file to point to", "give the file's number as `to`");
     }
-    if step.listed && !matches!(step.does, FileWork::Look | FileWork::Remove) {
+    if step.listed && !matches!(step.does, FileWork::Stat | FileWork::Remove) {
         check.problem(["listed"], "a directory does not list new files", "leave `listed` out");
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn transfer(check: &mut Checker, transfer: &Transfer, handle: Handle)
     match &transfer.order {
         RecordOrder::Listed(records) => {
             for (index, ListedRecord { offset, length, .. }) in records.iter().enumerate() {
-                check.within(&["order", "listed"], |check| {
+                check.nested(&["order", "listed"], |check| {
                     check.inside(index, |check| record(check, *length, offset.0.saturating_add(length.0)));
                 });
             }

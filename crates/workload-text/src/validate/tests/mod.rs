@@ -56,7 +56,7 @@ fn sound() -> Workload {
         ("data", Target::File(file)),
         ("set", Target::Tree(tree)),
         ("dev", Target::Device(device)),
-        ("nil", Target::Null(NullTarget::of(Bytes(1 << 30)))),
+        ("nil", Target::Null(NullTarget::with_size(Bytes(1 << 30)))),
         ("sim", Target::Sim(sim(None))),
         ("simset", Target::Sim(sim(Some(100)))),
     ];

@@ -8,7 +8,7 @@ const FSYNC: Step = Step::Fsync { handle: 0 };
 
 /// Adds a target with one name, and runs the steps on it with one worker of phase 1.
 fn named(workload: &mut Workload, steps: Vec<Step>) {
-    let names = Names::Said(vec!["f".into()]);
+    let names = Names::Given(vec!["f".into()]);
     workload.target.insert(
         "named".into(),
         Target::Scratch(plumb_workload::ScratchTarget { path: "".into(), names, typed: Vec::new() }),

@@ -346,7 +346,7 @@ fn steps_that_cannot_be_compiled_are_refused_with_their_path() {
 
 /// Adds a target with one name, and runs the steps on it with one worker of phase 1.
 fn named(workload: &mut Workload, steps: Vec<Step>) {
-    let names = plumb_workload::files::Names::Said(vec!["f".into()]);
+    let names = plumb_workload::files::Names::Given(vec!["f".into()]);
     workload.target.insert(
         "named".into(),
         Target::Scratch(plumb_workload::ScratchTarget { path: "".into(), names, typed: Vec::new() }),
@@ -544,7 +544,7 @@ fn named_null(workload: &mut Workload, names: plumb_workload::files::Names, prog
     let files = Some(Box::new(plumb_workload::NullFiles { names, delays: plumb_workload::NullDelays::default() }));
     workload.target.insert(
         "named".into(),
-        Target::Null(plumb_workload::NullTarget { files, ..plumb_workload::NullTarget::of(Bytes(1)) }),
+        Target::Null(plumb_workload::NullTarget { files, ..plumb_workload::NullTarget::with_size(Bytes(1)) }),
     );
     workload.phase[1].workers[0] = WorkerGroup::new("named", Work::Program(Box::new(program)));
 }
@@ -552,12 +552,14 @@ fn named_null(workload: &mut Workload, names: plumb_workload::files::Names, prog
 /// Protects null files: a program is valid over them if it is valid over real files, but cannot compare data.
 #[test]
 fn programs_over_null_files() {
-    let names = || plumb_workload::files::Names::Said(vec!["f".into()]);
-    none_fires(&[|w| named_null(w, plumb_workload::files::Names::Said(vec!["f".into()]), Program::new(opened(CLOSE)))]);
+    let names = || plumb_workload::files::Names::Given(vec!["f".into()]);
+    none_fires(&[|w| {
+        named_null(w, plumb_workload::files::Names::Given(vec!["f".into()]), Program::new(opened(CLOSE)))
+    }]);
     each_fires(&[
         (
             |w| {
-                let names = plumb_workload::files::Names::Said(vec!["f".into()]);
+                let names = plumb_workload::files::Names::Given(vec!["f".into()]);
                 named_null(w, names, Program { checks: true, ..Program::new(opened(CLOSE)) });
             },
             "phase[1].workers[0].work.program.checks",
@@ -565,13 +567,13 @@ fn programs_over_null_files() {
             "a real target",
         ),
         (
-            |w| named_null(w, plumb_workload::files::Names::Said(Vec::new()), Program::new(opened(CLOSE))),
+            |w| named_null(w, plumb_workload::files::Names::Given(Vec::new()), Program::new(opened(CLOSE))),
             "target.named.null.files.names.said",
             "the list of files is empty",
             "name at least one",
         ),
     ]);
-    assert_eq!(Target::Null(plumb_workload::NullTarget::of(Bytes(1))).names(), None);
+    assert_eq!(Target::Null(plumb_workload::NullTarget::with_size(Bytes(1))).names(), None);
     let files =
         Some(Box::new(plumb_workload::NullFiles { names: names(), delays: plumb_workload::NullDelays::default() }));
     assert_eq!(Target::Null(plumb_workload::NullTarget { size: Bytes(1), files }).names(), Some(&names()));

@@ -88,7 +88,7 @@ fn a_ladder_has_a_full_load() {
         (|w| ladder(w, |l| l.percent = vec![0.0]), "repeat.ladder.percent", "0 % is not a load", "above 0"),
         (|w| ladder(w, |l| l.again = vec![50.0]), "repeat.ladder.again", "not in `percent`", "of the ladder"),
         (|w| ladder(w, |l| l.within = 0.0), "repeat.ladder.within", "above 0", "0.05"),
-        (|w| ladder(w, |l| l.of = FullLoad::Asked), "repeat.ladder.of", "sets no rate", "peak"),
+        (|w| ladder(w, |l| l.of = FullLoad::Requested), "repeat.ladder.of", "sets no rate", "peak"),
         (
             |w| {
                 ladder(w, |_| {});

@@ -71,7 +71,7 @@ fn targets() {
         (|w| device(w).size = Some(gib(0)), "target.dev.device.size", "size is 0", "large"),
         (|w| device(w).destroy_serial = Some(" ".into()), "target.dev.device.destroy-serial", "empty", "lsblk"),
         (
-            |w| drop(w.target.insert("nil".into(), Target::Null(NullTarget::of(Bytes(0))))),
+            |w| drop(w.target.insert("nil".into(), Target::Null(NullTarget::with_size(Bytes(0))))),
             "target.nil.null.size",
             "size is 0",
             "large",

@@ -326,7 +326,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::collections::BTreeSet;
 
-    fn of(low: u64, high: u64, number: u32, transactions: u32) -> Postmark {
+    fn postmark(low: u64, high: u64, number: u32, transactions: u32) -> Postmark {
         Postmark { low: Bytes(low), high: Bytes(high), number, transactions, ..Postmark::default() }
     }
 
@@ -343,9 +343,9 @@ mod tests {
         assert_eq!([default.bytes_read, default.bytes_written], [1_430_770, 4_662_068]);
         let mib = |bytes: f32| format!("{:.2}", bytes / 1_048_576.0);
         for (run, counts, read, written) in [
-            (of(1000, 100_000, 2000, 50_000), [27_272, 24_986, 24_955, 2544], "1579.51", "1717.98"),
-            (of(1000, 300_000, 4000, 50_000), [29_002, 25_108, 24_865, 4004], "4668.08", "5420.00"),
-            (of(1, 1000, 30_000, 50_000), [54_911, 24_921, 24_964, 29_822], "13.61", "31.35"),
+            (postmark(1000, 100_000, 2000, 50_000), [27_272, 24_986, 24_955, 2544], "1579.51", "1717.98"),
+            (postmark(1000, 300_000, 4000, 50_000), [29_002, 25_108, 24_865, 4004], "4668.08", "5420.00"),
+            (postmark(1, 1000, 30_000, 50_000), [54_911, 24_921, 24_964, 29_822], "13.61", "31.35"),
         ] {
             let totals = totals(&run);
             assert_eq!([totals.created, totals.read, totals.appended, totals.left], counts, "{run:?}");
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn the_text_matches_postmark() {
-        let run = of(1000, 2000, 3, 10);
+        let run = postmark(1000, 2000, 3, 10);
         assert!(PostmarkDraws::text(&run, 0).starts_with(b"LeZebJ6S5~qPv$C$py}hmKd H58nM4~."));
     }
 
@@ -363,7 +363,7 @@ mod tests {
     /// files and ten transactions.
     #[test]
     fn a_small_run_matches_the_real_tool() {
-        let run = of(1000, 2000, 3, 10);
+        let run = postmark(1000, 2000, 3, 10);
         let mut draws = PostmarkDraws::new(&run, 0);
         let mut acts = Vec::new();
         for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
@@ -450,7 +450,7 @@ mod tests {
     /// Protects resuming: each part begins in the state in which the parts before it end.
     #[test]
     fn a_part_can_begin_by_itself() {
-        let run = of(500, 2000, 40, 200);
+        let run = postmark(500, 2000, 40, 200);
         let mut whole = PostmarkDraws::new(&run, 0);
         for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
             let mut alone = PostmarkDraws::new(&run, 0).at(part);

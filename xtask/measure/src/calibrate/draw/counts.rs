@@ -28,7 +28,7 @@ pub(crate) struct DrawnCounts {
 }
 
 /// The verdict on one number.
-enum Said {
+enum CountVerdict {
     Exactly { differs: bool },
     Judged(Verdict),
     Nothing,
@@ -40,20 +40,20 @@ pub(crate) fn count<'a>(
     seed: u64,
     counted: impl Iterator<Item = &'a Counted>,
 ) -> Result<Vec<Outcome>> {
-    let said = drawn.said(seed)?;
-    let is_exact = matches!(said, Said::Exactly { differs: true });
-    let is_judged = matches!(said, Said::Judged(Verdict::Faster(_) | Verdict::Slower(_)));
+    let verdict = drawn.judge(seed)?;
+    let is_exact = matches!(verdict, CountVerdict::Exactly { differs: true });
+    let is_judged = matches!(verdict, CountVerdict::Judged(Verdict::Faster(_) | Verdict::Slower(_)));
     counted
         .map(|counted| match counted {
-            Counted::Exact => Ok(Outcome::of(is_exact)),
-            Counted::Claim => Ok(Outcome::of(is_exact || is_judged)),
+            Counted::Exact => Ok(Outcome::from_hit(is_exact)),
+            Counted::Claim => Ok(Outcome::from_hit(is_exact || is_judged)),
             other => bail!("counts have no {other:?}"),
         })
         .collect()
 }
 
 impl DrawnCounts {
-    fn said(&self, seed: u64) -> Result<Said> {
+    fn judge(&self, seed: u64) -> Result<CountVerdict> {
         let mut random = SplitMix::new(seed);
         let mut one = || self.count + f64::from(u8::from(random.unit() < self.chance));
         let mut plot = || match self.varying {
@@ -64,14 +64,14 @@ impl DrawnCounts {
         let (baseline, candidate) = (side(), side());
         let all = [baseline.concat(), candidate.concat()];
         match equal_counts(all.iter().map(Vec::as_slice), self.plots, CountedBy::Timers) {
-            EqualCounts::Exact => return Ok(Said::Exactly { differs: all[0][0] != all[1][0] }),
-            EqualCounts::TooFew { .. } => return Ok(Said::Nothing),
+            EqualCounts::Exact => return Ok(CountVerdict::Exactly { differs: all[0][0] != all[1][0] }),
+            EqualCounts::TooFew { .. } => return Ok(CountVerdict::Nothing),
             EqualCounts::Vary => {}
         }
         let sides = Sides::Plots { baseline: &baseline, candidate: &candidate };
         let granularity = granularity(all.into_iter().flatten());
         let compared = Compared { granularity, ..Compared::measured(sides, Better::Lower) };
         let found = assess_family(&[compared], &VerdictRule::default(), Family::Holm)?;
-        Ok(found.first().map_or(Said::Nothing, |one| Said::Judged(one.verdict)))
+        Ok(found.first().map_or(CountVerdict::Nothing, |one| CountVerdict::Judged(one.verdict)))
     }
 }

@@ -89,6 +89,6 @@ impl Effect {
         };
         let found = contrast(plots, &whole, &sub).ok();
         let interval = found.and_then(|estimate| estimate.interval(0.95).ok());
-        interval.map_or(Outcome::Beside, |interval| Outcome::of(interval.contains(truth.exp())))
+        interval.map_or(Outcome::NotCounted, |interval| Outcome::from_hit(interval.contains(truth.exp())))
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn run<'a>(drawn: &Drawn, seed: u64, counted: impl Iterator<Item = &'
                 Counted::Slower => matches!(found[0].verdict, Verdict::Slower(_)),
                 other => bail!("the verdicts of drawn numbers have no {other:?}"),
             };
-            Ok(Outcome::of(hit))
+            Ok(Outcome::from_hit(hit))
         })
         .collect()
 }

@@ -1,7 +1,7 @@
 //! fio's own example jobs, if `FIO_SOURCE` names the directory with its source.
 
 use crate::fio::lower::{
-    AskedRecording, Entropy, Found, Lowered, Places, RecordedFile, RecordedFiles, RecordedName, lower,
+    Entropy, Found, Lowered, Places, RecordedFile, RecordedFiles, RecordedName, RecordingRequest, lower,
 };
 use crate::fio::{self, Files, Machine, MissingFile};
 use plumb_workload_text::native;
@@ -29,7 +29,7 @@ impl Files for Folder {
 struct Everything;
 
 impl Places for Everything {
-    fn look(&mut self, path: &str) -> Found {
+    fn find(&mut self, path: &str) -> Found {
         match path {
             _ if path.starts_with("/dev/") => Found::Block { bytes: 1 << 43 },
             _ if path.starts_with('/') => Found::Regular { bytes: 1 << 30 },
@@ -45,7 +45,7 @@ impl Places for Everything {
         vec![format!("{directory}/a"), format!("{directory}/b")]
     }
 
-    fn recording(&mut self, _asked: &AskedRecording) -> Result<RecordedFiles, plumb_tools::FileError> {
+    fn recording(&mut self, _asked: &RecordingRequest) -> Result<RecordedFiles, plumb_tools::FileError> {
         let name = RecordedName::Path("recorded".to_owned());
         let file = RecordedFile { name, end_bytes: 1 << 20, reads: 1, writes: 1, trims: 0 };
         Ok(RecordedFiles { files: vec![file], largest_bytes: 65_536, waits: 0 })

@@ -30,7 +30,7 @@ fn generated_names_of_the_job_are_its_own() {
     let own = |path: &str| Names::Numbered { path: path.into(), count: 1, per_directory: None };
     assert_eq!(names("[a]\nread_iolog=rec.own\n"), own("a.0.0"));
     assert_eq!(names("[a]\nread_iolog=rec.own\ndirectory=d\n"), own("d/a.0.0"));
-    let given = Names::Said(vec!["a.0.0".into()]);
+    let given = Names::Given(vec!["a.0.0".into()]);
     for text in ["[b]\nread_iolog=rec.own\n", "[a]\nread_iolog=rec.own\nnrfiles=2\n"] {
         assert_eq!(names(text), given, "{text}");
     }

@@ -217,7 +217,9 @@ fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Re
         Io::Both(..) => Io::Both(split, mixed()),
     };
     job.latency_shares = match latencies.clat {
-        KeptLog::Yes => BucketShares::of(shapes.iter().flatten().filter_map(|one| one.histogram.as_ref()), ios),
+        KeptLog::Yes => {
+            BucketShares::from_histograms(shapes.iter().flatten().filter_map(|one| one.histogram.as_ref()), ios)
+        }
         KeptLog::No => BucketShares::default(),
     };
     job.sync = part.sync();

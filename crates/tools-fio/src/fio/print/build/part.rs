@@ -62,7 +62,7 @@ impl Part<'_> {
         let kept = |kept: KeptLog, histogram: &Histogram| match (kept, histogram.is_empty()) {
             // As in fio, an op that completes within the submitting call has no submission latency.
             (KeptLog::No, _) | (_, true) => Figure::Off,
-            (KeptLog::Yes, false) => Figure::Is(Latency::of(histogram)),
+            (KeptLog::Yes, false) => Figure::Is(Latency::from_histogram(histogram)),
         };
         let series = match latencies.samples {
             KeptLog::Yes => series::sum(&self.workers),
@@ -118,7 +118,7 @@ impl Part<'_> {
         }
         let kept = |kept: KeptLog, histogram: &Histogram| match kept {
             KeptLog::No => Figure::Off,
-            KeptLog::Yes => Figure::Is(Latency::of(histogram)),
+            KeptLog::Yes => Figure::Is(Latency::from_histogram(histogram)),
         };
         let report = |(priority, lat, clat): (Option<IoPriority>, Histogram, Histogram)| PriorityReport {
             priority,
@@ -132,7 +132,10 @@ impl Part<'_> {
         let ops = self.ops(&SYNCS);
         match ops.iter().map(|op| op.count).sum() {
             0 => SyncReport::default(),
-            count => SyncReport { count, latency: Figure::Is(Latency::of(&merged(ops.iter().map(|op| &op.service)))) },
+            count => SyncReport {
+                count,
+                latency: Figure::Is(Latency::from_histogram(&merged(ops.iter().map(|op| &op.service)))),
+            },
         }
     }
 

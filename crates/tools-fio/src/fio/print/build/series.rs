@@ -67,5 +67,5 @@ pub(super) fn samples(
             (length_ns, done, parts) = (0, 0.0, 0);
         }
     }
-    Samples::of(&rates).map_or(Figure::Off, |samples| Figure::Is(Samples { count, ..samples }))
+    Samples::from_values(&rates).map_or(Figure::Off, |samples| Figure::Is(Samples { count, ..samples }))
 }

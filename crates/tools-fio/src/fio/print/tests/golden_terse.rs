@@ -165,7 +165,7 @@ fn terse_of_fio_is_printed_again_to_the_byte() {
 
 /// Field counts that fio documents: 131 fields in version 3 with one disk and a description, and so on.
 #[test]
-fn a_line_has_the_fields_that_its_version_says() {
+fn a_line_has_the_fields_of_its_version() {
     for ((version, golden), fields) in VERSIONS.into_iter().zip([161, 131, 172, 190]) {
         let first = golden.replace("\n;", ";").lines().next().unwrap().split(';').count();
         assert_eq!(first, if version == TerseVersion::V2 { fields + 1 } else { fields }, "{version:?}");

@@ -33,7 +33,7 @@ fn any_latency() -> impl Strategy<Value = Latency> + Clone {
         for (value, count) in values {
             histogram.record_n(value, count);
         }
-        Latency::of(&histogram)
+        Latency::from_histogram(&histogram)
     });
     let odd = (any::<u64>(), any::<u64>(), any_floats()).prop_map(|(min_ns, max_ns, [mean_ns, stddev_ns])| Latency {
         count: 3,
@@ -162,7 +162,7 @@ fn any_report() -> impl Strategy<Value = Report> {
 }
 
 /// Whether the report's own texts contain this text.
-fn says(report: &Report, text: &str) -> bool {
+fn contains_text(report: &Report, text: &str) -> bool {
     let of_job = |job: &JobReport| {
         [Some(job.name.clone()), job.description.clone(), job.failures.error.clone().map(|one| one.text)]
     };
@@ -197,7 +197,7 @@ proptest! {
             let text = terse(&report, version);
             // A name may contain the word; a number may not.
             for field in text.split([';', '\n']) {
-                prop_assert!(!["nan", "-nan", "inf", "-inf", "nan%", "inf%"].contains(&field) || says(&report, field));
+                prop_assert!(!["nan", "-nan", "inf", "-inf", "nan%", "inf%"].contains(&field) || contains_text(&report, field));
             }
             let mut lines = text.lines();
             for job in &report.jobs {
@@ -227,7 +227,7 @@ proptest! {
     fn normal_prints_whatever_the_data(report in any_report()) {
         let text = normal(&report);
         for number in ["=nan", "=inf", "=-inf", "=NaN"] {
-            prop_assert!(says(&report, number) || !text.contains(number));
+            prop_assert!(contains_text(&report, number) || !text.contains(number));
         }
     }
 }

@@ -65,7 +65,7 @@ impl Progress for ClientProgress<'_> {
         self.trigger.poll(self.stop);
     }
 
-    fn told(&mut self, hosts: Vec<HostReport>) {
+    fn receive_reports(&mut self, hosts: Vec<HostReport>) {
         for HostReport { number, text } in hosts.into_iter().filter(|host| !host.text.is_empty()) {
             let Some(serving) = self.serving.get(number as usize) else { continue };
             let errors = match json::from_str::<PhaseMessage>(&text) {

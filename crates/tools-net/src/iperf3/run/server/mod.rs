@@ -15,7 +15,7 @@ use plumb_engine::net::{ConnectError, LocalAddress, SocketOptions, datagram_sock
 use plumb_engine::signals::StopFlag;
 use plumb_tls::{Channel, FIRST_BYTE, Identity, same};
 use plumb_tools_net::iperf3::{
-    AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Iperf3Settings, Limits, Output, Server as Asked, State, udp_reply,
+    AUTHORIZATION_FAILED, COOKIE_BYTES, Gate, Iperf3Settings, Limits, Output, Server as Invocation, State, udp_reply,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -137,7 +137,7 @@ pub struct Own {
 /// Serves until a signal arrives.
 pub fn serve(
     settings: &Iperf3Settings,
-    asked: &Asked,
+    asked: &Invocation,
     bind: Bind,
     Own { local, identity, gate }: Own,
     paper: &Paper,

@@ -303,7 +303,7 @@ fn wait(shared: &Shared, running: &mut Running<'_>, control: &mut Control, out: 
         if meter.as_mut().is_some_and(|meter| meter.is_over(running.moved(), Instant::now())) {
             return Err(refuse(control, &Refused::Rate));
         }
-        running.look(out);
+        running.poll(out);
     }
 }
 

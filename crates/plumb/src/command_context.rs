@@ -1,7 +1,7 @@
 //! Collects the options already given to a measuring command: remedies of findings depend on them.
 
 use crate::args::LoadArguments;
-use plumb_trust::{Asked, Running, Typed};
+use plumb_trust::{CommandContext, Running, Typed};
 use plumb_workload::{Nanos, Workload};
 use plumb_workload_text::named::{NamedWorkload, Scale};
 
@@ -10,8 +10,8 @@ pub(crate) fn typed(is_typed: bool) -> Typed {
 }
 
 /// Returns the options of a command that were given, starting with the declared load.
-pub(crate) fn of(running: Running, load: LoadArguments) -> Asked {
-    Asked { under_load: typed(load.under_load), ..Asked::of(running) }
+pub(crate) fn for_command(running: Running, load: LoadArguments) -> CommandContext {
+    CommandContext { under_load: typed(load.under_load), ..CommandContext::for_command(running) }
 }
 
 pub(crate) fn timed_phases(workload: &Workload) -> u32 {
@@ -164,9 +164,9 @@ mod tests {
     }
 
     /// Returns the command without options, with realistic options, and with long times.
-    fn askers(running: Running) -> [Asked; 3] {
-        let plain = Asked::of(running);
-        let typed = Asked {
+    fn askers(running: Running) -> [CommandContext; 3] {
+        let plain = CommandContext::for_command(running);
+        let typed = CommandContext {
             time_ns: Some(5 * SECOND),
             budget_ns: Some(300 * SECOND),
             settle_ns: Some(3 * SECOND),
@@ -175,7 +175,7 @@ mod tests {
             timed_phases: 3,
             ..plain.clone()
         };
-        let done = Asked {
+        let done = CommandContext {
             time_ns: Some(86_400 * SECOND),
             precondition: Typed::Yes,
             until_steady: Typed::Yes,
@@ -215,7 +215,7 @@ mod tests {
     fn the_remedies_of_a_check_are_whole_sentences() {
         for check in CHECKS {
             for &running in Running::ALL {
-                let sentence = sentences(check.fix, &Asked::of(running));
+                let sentence = sentences(check.fix, &CommandContext::for_command(running));
                 assert!(sentence.is_empty() || sentence.ends_with('.'), "{} for {running:?}: {sentence}", check.code);
                 assert!(!sentence.contains(".."), "{} for {running:?}: {sentence}", check.code);
             }
