@@ -99,7 +99,7 @@ impl Address {
     ///
     /// # Errors
     /// Returns the first problem.
-    pub fn of_environment(text: &str) -> Result<Address, AddressError> {
+    pub fn from_env(text: &str) -> Result<Address, AddressError> {
         let user = ["PGUSER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
         Address::parse(text, user.as_deref())
     }

@@ -41,7 +41,7 @@ pub(crate) fn tidy<S: ResultStore + ?Sized>(
     further: &FurtherColumns,
 ) -> Result<TidyTable, StoreError> {
     let columns = COLUMNS.iter().map(|&column| column.to_owned()).chain(further.names.iter().cloned()).collect();
-    let mut cells = Cells::of(&store.metrics()?);
+    let mut cells = Cells::new(&store.metrics()?);
     let nothing = vec![String::new(); further.names.len()];
     let mut table = TidyTable { columns, rows: Vec::new() };
     for runs in runs.chunks(RUNS_AT_ONCE) {
@@ -72,7 +72,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(metrics: &[MetricRow]) -> Cells {
+    fn new(metrics: &[MetricRow]) -> Cells {
         let cells = |(place, metric): (usize, &MetricRow)| {
             let [name, unit, better] =
                 [&metric.name, &metric.unit, &metric.better].map(|text| TidyCell::text(text.as_str()));

@@ -166,7 +166,7 @@ impl Store {
         if let Some(known) = self.facts.as_ref().filter(|known| known.matches(environment, targets)) {
             return Ok(known.clone());
         }
-        let made = Arc::new(FactRows::of(environment, targets)?);
+        let made = Arc::new(FactRows::new(environment, targets)?);
         self.facts = Some(made.clone());
         Ok(made)
     }
@@ -254,8 +254,8 @@ pub(crate) struct ResultIn<'a> {
 
 impl<'a> ResultIn<'a> {
     /// Prepares a result from elsewhere. It has no measurement, and so no histograms and series.
-    pub(crate) fn of(result: &'a RunResult, measurement: &'a Measurement) -> Result<ResultIn<'a>, StoreError> {
-        let facts = Arc::new(FactRows::of(&result.environment, &result.target)?);
+    pub(crate) fn new(result: &'a RunResult, measurement: &'a Measurement) -> Result<ResultIn<'a>, StoreError> {
+        let facts = Arc::new(FactRows::new(&result.environment, &result.target)?);
         ResultIn::with_facts(result, measurement, facts)
     }
 

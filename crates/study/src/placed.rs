@@ -40,7 +40,7 @@ impl StudyPlaces {
     ///
     /// # Errors
     /// The store failed.
-    pub(crate) fn of(&mut self, store: &dyn ResultStore, run: &str) -> Result<Option<PlacedRun>, StoreError> {
+    pub(crate) fn find(&mut self, store: &dyn ResultStore, run: &str) -> Result<Option<PlacedRun>, StoreError> {
         match store.study_place(run)? {
             Some(place) => self.placed(store, place),
             None => Ok(None),

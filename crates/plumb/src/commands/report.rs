@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &ReportArguments, common: &Common) -> Result<End, S
     }
     let store = session::store_to_read(common)?;
     let subject = Subject::find(&*store, &arguments.subjects)?;
-    let mut names = Names::of(arguments.anonymise);
+    let mut names = Names::new(arguments.anonymise);
     if names.are_replaced() {
         subject.learn(&*store, &mut names)?;
     }
@@ -164,7 +164,7 @@ impl Subject {
         }
     }
 
-    fn of_query(store: &dyn ResultStore, sql: &str) -> Result<Subject, Stopped> {
+    fn from_query(store: &dyn ResultStore, sql: &str) -> Result<Subject, Stopped> {
         let table = store.query(sql).map_err(Stopped::usage)?;
         let ids = table.rows.iter().filter_map(|row| match row.first() {
             Some(QueryCell::Text(id)) => Some(store.find(id)),
@@ -225,7 +225,7 @@ fn with_document(report: FullReport, of: &impl serde::Serialize) -> Result<FullR
 }
 
 /// Builds the report of a run. `runs` has the ids that the result was made from.
-fn of_run(result: &RunResult, runs: &[String], store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
+fn run_report(result: &RunResult, runs: &[String], store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
     // Runs that were not stored have no intervals and no table of numbers.
     let Some(store) = store.filter(|store| runs.iter().all(|run| store.find(run).is_ok())) else {
         return with_document(full::run_report(result, runs.len(), &[], TidyTable::default()), result);
@@ -245,7 +245,7 @@ fn of_run(result: &RunResult, runs: &[String], store: Option<&dyn ResultStore>) 
     with_document(full::run_report(result, runs.len(), &over_time, numbers), result)
 }
 
-fn of_comparison(comparison: &Comparison, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
+fn comparison_report(comparison: &Comparison, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
     let Some(store) = store else {
         return with_document(full::comparison_report(comparison, &[], TidyTable::default()), comparison);
     };
@@ -259,17 +259,17 @@ fn of_comparison(comparison: &Comparison, store: Option<&dyn ResultStore>) -> Re
     with_document(full::comparison_report(comparison, &examples, numbers(store, &stored)?), comparison)
 }
 
-fn of_sweep(sweep: &Sweep, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
-    let (example, numbers) = of_repeated(&sweep.runs, store)?;
-    with_document(full::of_sweep(sweep, example.as_ref(), numbers), sweep)
+fn sweep_report(sweep: &Sweep, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
+    let (example, numbers) = read_repeated(&sweep.runs, store)?;
+    with_document(full::sweep_report(sweep, example.as_ref(), numbers), sweep)
 }
 
 fn is_of_repeated(tag: &str) -> bool {
     tag.starts_with("rounds-") || tag.starts_with("ladder-")
 }
 
-fn of_rounds_or_ladder(repeated: &Repeated, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
-    let (example, numbers) = of_repeated(&repeated.of().runs, store)?;
+fn rounds_or_ladder_report(repeated: &Repeated, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
+    let (example, numbers) = read_repeated(&repeated.runs().runs, store)?;
     Ok(match repeated {
         Repeated::Rounds(rounds) => full::rounds_report(rounds, example.as_ref(), numbers),
         Repeated::Ladder(ladder) => full::ladder_report(ladder, example.as_ref(), numbers),
@@ -277,14 +277,14 @@ fn of_rounds_or_ladder(repeated: &Repeated, store: Option<&dyn ResultStore>) -> 
 }
 
 /// Returns one of several runs of a workload, and the stored numbers of all of them.
-fn of_repeated(runs: &[String], store: Option<&dyn ResultStore>) -> Result<(Option<RunResult>, TidyTable), Stopped> {
+fn read_repeated(runs: &[String], store: Option<&dyn ResultStore>) -> Result<(Option<RunResult>, TidyTable), Stopped> {
     let Some(store) = store else { return Ok((None, TidyTable::default())) };
     let stored: Vec<String> = runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
     let example = stored.first().and_then(|run| store.get(run).ok());
     Ok((example, numbers(store, &stored)?))
 }
 
-fn of_study(report: &StudyReport, store: &dyn ResultStore) -> Result<FullReport, Stopped> {
+fn study_report(report: &StudyReport, store: &dyn ResultStore) -> Result<FullReport, Stopped> {
     let runs: Vec<String> = store.study_runs(&report.id)?.into_iter().filter_map(|run| run.run_id).collect();
     with_document(full::study_report(report, numbers(store, &runs)?), report)
 }
@@ -301,23 +301,23 @@ impl ReportFile {
         runs: &[String],
         store: Option<&dyn ResultStore>,
     ) -> Result<(), Stopped> {
-        self.write(|| of_run(result, runs, store))
+        self.write(|| run_report(result, runs, store))
     }
 
     pub(crate) fn comparison(&self, comparison: &Comparison, store: Option<&dyn ResultStore>) -> Result<(), Stopped> {
-        self.write(|| of_comparison(comparison, store))
+        self.write(|| comparison_report(comparison, store))
     }
 
     pub(crate) fn sweep(&self, sweep: &Sweep, store: Option<&dyn ResultStore>) -> Result<(), Stopped> {
-        self.write(|| of_sweep(sweep, store))
+        self.write(|| sweep_report(sweep, store))
     }
 
     pub(crate) fn repeated(&self, repeated: &Repeated, store: Option<&dyn ResultStore>) -> Result<(), Stopped> {
-        self.write(|| of_rounds_or_ladder(repeated, store))
+        self.write(|| rounds_or_ladder_report(repeated, store))
     }
 
     pub(crate) fn study(&self, report: &StudyReport, store: &dyn ResultStore) -> Result<(), Stopped> {
-        self.write(|| of_study(report, store))
+        self.write(|| study_report(report, store))
     }
 
     pub(crate) fn recordings(

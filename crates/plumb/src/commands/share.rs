@@ -258,7 +258,7 @@ fn are(count: usize) -> String {
 }
 
 fn address(text: &str, option: &str) -> Result<Address, Stopped> {
-    Address::of_environment(text).map_err(|error| Stopped::usage(format!("{option} or PLUMB_PUSH_TO: {error}")))
+    Address::from_env(text).map_err(|error| Stopped::usage(format!("{option} or PLUMB_PUSH_TO: {error}")))
 }
 
 /// Output of `plumb expire --json`.
@@ -298,14 +298,13 @@ pub(crate) fn expire(
 
 /// Opens the database of a team that `--db` names.
 pub(crate) fn open_to_read(text: &str) -> Result<Box<dyn ResultStore>, Stopped> {
-    let address =
-        Address::of_environment(text).map_err(|error| Stopped::usage(format!("--db or PLUMB_DB: {error}")))?;
+    let address = Address::from_env(text).map_err(|error| Stopped::usage(format!("--db or PLUMB_DB: {error}")))?;
     Ok(Box::new(SharedStore::open_to_read(&address).map_err(Stopped::io)?))
 }
 
 /// Returns an address without the options, or why it is none; never a password.
 pub(crate) fn shown(text: &str) -> String {
-    match Address::of_environment(text) {
+    match Address::from_env(text) {
         Ok(address) => format!("postgres://{address}"),
         Err(error) => format!("(unusable: {error})"),
     }

@@ -83,7 +83,7 @@ fn show_named(id: &str, other: Option<&str>, names: &mut Names, common: &Common)
         Err(not_found @ StoreError::NotFound { .. }) => match store.find_repeated(id)?.filter(|_| other.is_none()) {
             Some(repeated) => {
                 let repeated = store.repeated(&repeated)?;
-                names.learn_runs(&*store, &repeated.of().runs)?;
+                names.learn_runs(&*store, &repeated.runs().runs)?;
                 super::repeat::show(&super::repeat::named(repeated, names)?, common)?;
                 return Ok(End::Done);
             }

@@ -1,7 +1,7 @@
 //! One interface, two databases: what is pushed is read from PostgreSQL as it is read from the local file.
 
 use crate::common::postgres::{Postgres, store_of};
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use plumb_postgres::{Address, SharedStore};
 use plumb_store::{DocumentKind, Filter, FurtherColumns, PageEnd, ResultStore, RunRow, RunStatus, Store, StoreError};
 use std::collections::BTreeSet;
@@ -18,15 +18,15 @@ fn filled(server: &Postgres) -> Home {
     ] {
         home.plumb(&format!("run {work} --at {place} --set time=300ms --set size=64MiB --name {name}")).expect(0);
     }
-    home.with(["push", "--to", &server.url("owner")]).expect(0);
+    home.plumb_args(["push", "--to", &server.url("owner")]).expect(0);
     home
 }
 
 /// Runs a command on both databases, and requires equal outcomes.
 #[track_caller]
-fn alike(home: &Home, url: &str, words: &[&str]) -> Said {
-    let local = home.with(words);
-    let shared = home.with(words.iter().copied().chain(["--db", url]));
+fn alike(home: &Home, url: &str, words: &[&str]) -> CommandOutput {
+    let local = home.plumb_args(words);
+    let shared = home.plumb_args(words.iter().copied().chain(["--db", url]));
     assert_eq!((shared.code, &shared.out), (local.code, &local.out), "{words:?}\n{}", shared.err);
     shared
 }
@@ -94,14 +94,14 @@ fn commands_that_write_refuse_the_database_of_a_team() {
         "pull --from postgres://me@/results?host=/nonexistent",
     ] {
         let words = shlex::split(words).unwrap();
-        let said = Said::of({
+        let output = CommandOutput::run({
             let mut command = home.command(&words);
             command.env("PLUMB_DB", address);
             command
         });
-        assert_ne!(said.code, 0, "{words:?}");
+        assert_ne!(output.code, 0, "{words:?}");
         if words[0] != "import" {
-            said.complains(&["local store first", "plumb push --to"]);
+            output.expect_stderr(&["local store first", "plumb push --to"]);
         }
     }
     for (address, says) in [
@@ -109,11 +109,11 @@ fn commands_that_write_refuse_the_database_of_a_team() {
         ("postgres://me@/results?host=/nonexistent", "cannot connect"),
         ("postgres://me@h", "no database"),
     ] {
-        let said = home.with(["list", "--db", address]).complains(&[says]);
-        assert!(said.code != 0 && !said.err.contains("secret"), "{said:?}");
+        let output = home.plumb_args(["list", "--db", address]).expect_stderr(&[says]);
+        assert!(output.code != 0 && !output.err.contains("secret"), "{output:?}");
     }
-    let said = home.command(["config", "--json"]).env("PLUMB_DB", "postgres://me:secret@h/r").output().unwrap();
-    assert!(!String::from_utf8_lossy(&said.stdout).contains("secret"));
+    let output = home.command(["config", "--json"]).env("PLUMB_DB", "postgres://me:secret@h/r").output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("secret"));
 }
 
 /// Both databases with the same runs.
@@ -239,7 +239,7 @@ fn queries_of_a_team_only_read() {
     let Some(server) = Postgres::start() else { return };
     let home = filled(&server);
     let url = server.url("owner");
-    let query = |sql: &str| home.with(["query", sql, "--db", &url]);
+    let query = |sql: &str| home.plumb_args(["query", sql, "--db", &url]);
     for sql in [
         "DELETE FROM plumb.run",
         "DELETE FROM plumb.run RETURNING id",
@@ -256,10 +256,10 @@ fn queries_of_a_team_only_read() {
         query(sql).expect(2);
     }
     let within = ["--db", &url, "--timeout", "1s"];
-    home.with(["query", "SELECT pg_sleep(60)"].iter().chain(&within)).expect(2).complains(&["time limit"]);
-    query("SELECT repeat('x', 100000000)").expect(2).complains(&["larger than 64 MiB"]);
-    query("SELECT repeat('x', 1000000) FROM generate_series(1, 1000)").expect(2).complains(&["the answer"]);
-    query("SELECT count(*) FROM run").expect(0).says(&["5"]);
-    home.with(["query", "--db", &url]).expect(0).says(&["document", "run_tag"]);
+    home.plumb_args(["query", "SELECT pg_sleep(60)"].iter().chain(&within)).expect(2).expect_stderr(&["time limit"]);
+    query("SELECT repeat('x', 100000000)").expect(2).expect_stderr(&["larger than 64 MiB"]);
+    query("SELECT repeat('x', 1000000) FROM generate_series(1, 1000)").expect(2).expect_stderr(&["the answer"]);
+    query("SELECT count(*) FROM run").expect(0).expect_stdout(&["5"]);
+    home.plumb_args(["query", "--db", &url]).expect(0).expect_stdout(&["document", "run_tag"]);
     assert_eq!(server.sql("admin", "SELECT count(*) FROM plumb.run"), "5");
 }

@@ -52,9 +52,9 @@ fn succeeds(home: &Home, python: &Path, arguments: &[&str]) -> String {
         .env("PYTHONPATH", wheel().join("python"))
         .env("PYTHONDONTWRITEBYTECODE", "1");
     let output = command.args(arguments).current_dir(wheel()).output().unwrap();
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{} {}: {said}", python.display(), arguments.join(" "));
-    said
+    let printed = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{} {}: {printed}", python.display(), arguments.join(" "));
+    printed
 }
 
 // Protects: a change of a schema reaches the classes of the package.
@@ -77,8 +77,8 @@ fn the_package_works_in_every_python() {
     }
     for (version, python) in interpreters {
         // `-I` would hide the package; `-S` hides what else is installed.
-        let said = succeeds(&Home::new(), &python, &["-S", "-m", "unittest"]);
-        println!("Python {version}: {}", said.lines().last().unwrap_or_default());
+        let output = succeeds(&Home::new(), &python, &["-S", "-m", "unittest"]);
+        println!("Python {version}: {}", output.lines().last().unwrap_or_default());
     }
 }
 
@@ -86,8 +86,8 @@ fn the_package_works_in_every_python() {
 #[test]
 fn the_tables_and_the_notebook_work() {
     let Some(python) = environment() else { return };
-    let said = succeeds(&Home::new(), &python, &["-m", "unittest", "tests.test_store", "tests.test_notebook"]);
-    assert!(!said.contains("skipped"), "{said}");
+    let output = succeeds(&Home::new(), &python, &["-m", "unittest", "tests.test_store", "tests.test_notebook"]);
+    assert!(!output.contains("skipped"), "{output}");
 }
 
 // Protects: users with a strict type checker get types and no errors, in each version.

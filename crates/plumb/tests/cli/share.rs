@@ -2,7 +2,7 @@
 
 use crate::common::ports::free_port;
 use crate::common::postgres::{Postgres, store_of};
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use plumb_postgres::SCHEMA_VERSION;
 use serde_json::Value;
 use std::process::Stdio;
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 /// Time until another process must have come as far as a test waits for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn push(home: &Home, url: &str) -> Said {
-    home.with(["push", "--to", url])
+fn push(home: &Home, url: &str) -> CommandOutput {
+    home.plumb_args(["push", "--to", url])
 }
 
-fn pull(home: &Home, url: &str, options: &[&str]) -> Said {
-    home.with(["pull", "--from", url].iter().chain(options))
+fn pull(home: &Home, url: &str, options: &[&str]) -> CommandOutput {
+    home.plumb_args(["pull", "--from", url].iter().chain(options))
 }
 
 fn measure(home: &Home, name: &str) {
@@ -43,31 +43,31 @@ fn results_are_pushed_once_and_pulled_equal() {
     let Some(server) = Postgres::start() else { return };
     let url = server.url("owner");
     let here = Home::new();
-    push(&here, &url).expect(0).says(&["nothing to push"]);
-    pull(&here, &url, &[]).expect(4).complains(&["schema 0", "plumb push"]);
+    push(&here, &url).expect(0).expect_stdout(&["nothing to push"]);
+    pull(&here, &url, &[]).expect(4).expect_stderr(&["schema 0", "plumb push"]);
     for name in ["one", "two"] {
         measure(&here, name);
     }
-    push(&here, &url).expect(0).says(&["2 pushed, 0 there already, 0 refused, 0 waiting", "/results"]);
+    push(&here, &url).expect(0).expect_stdout(&["2 pushed, 0 there already, 0 refused, 0 waiting", "/results"]);
     let stored = rows(&server);
     assert!(stored.split(' ').take(9).all(|count| count != "0"), "{stored}");
-    push(&here, &url).expect(0).says(&["nothing to push: all 2 runs are in"]);
+    push(&here, &url).expect(0).expect_stdout(&["nothing to push: all 2 runs are in"]);
     // A store that has lost its notes compares.
     rusqlite::Connection::open(store_of(&here)).unwrap().execute("DELETE FROM pushed", []).unwrap();
-    push(&here, &url).expect(0).says(&["0 pushed, 2 there already, 0 refused"]);
+    push(&here, &url).expect(0).expect_stdout(&["0 pushed, 2 there already, 0 refused"]);
     assert_eq!(rows(&server), stored);
     measure(&here, "three");
-    push(&here, &url).expect(0).says(&["1 pushed, 0 there already"]);
+    push(&here, &url).expect(0).expect_stdout(&["1 pushed, 0 there already"]);
 
     let there = Home::new();
-    pull(&there, &url, &["--host", "no-such-host"]).expect(0).says(&["nothing to pull"]);
-    pull(&there, &url, &["--tag", "two"]).expect(0).says(&["1 pulled, 0 here already, 0 refused"]);
-    pull(&there, &url, &["--since", "2000-01-01"]).expect(0).says(&["2 pulled, 1 here already"]);
-    pull(&there, &url, &[]).expect(0).says(&["nothing to pull: all 3 runs are"]);
+    pull(&there, &url, &["--host", "no-such-host"]).expect(0).expect_stdout(&["nothing to pull"]);
+    pull(&there, &url, &["--tag", "two"]).expect(0).expect_stdout(&["1 pulled, 0 here already, 0 refused"]);
+    pull(&there, &url, &["--since", "2000-01-01"]).expect(0).expect_stdout(&["2 pulled, 1 here already"]);
+    pull(&there, &url, &[]).expect(0).expect_stdout(&["nothing to pull: all 3 runs are"]);
     assert_eq!(results(&there), results(&here));
-    there.plumb("list --tag three").expect(0).says(&["random-read"]);
+    there.plumb("list --tag three").expect(0).expect_stdout(&["random-read"]);
     // Pulled runs are not pushed back.
-    push(&there, &url).expect(0).says(&["nothing to push"]);
+    push(&there, &url).expect(0).expect_stdout(&["nothing to push"]);
     // The tables of numbers have what the documents have, and the month is that of the id.
     let stored = "(document #>> ARRAY['phases', (phase - 1)::text, 'metrics', metric, 'value'])::float8";
     let value = format!(
@@ -92,21 +92,24 @@ fn another_result_under_the_same_id_is_refused() {
     let mut changed = results(&here)[0].clone();
     changed["partial"] = true.into();
     let file = there.file("changed.json", &changed.to_string());
-    there.with(["import", file.to_str().unwrap()]).expect(0);
+    there.plumb_args(["import", file.to_str().unwrap()]).expect(0);
     measure(&there, "two");
     let pattern = regex::Regex::new("blake3 here ([0-9a-f]{64}), there ([0-9a-f]{64})").unwrap();
     for pushed in ["1 pushed", "0 pushed"] {
-        let said = push(&there, &url).expect(4).says(&[pushed, "1 refused, 0 waiting"]);
-        let hashes = pattern.captures(&said.err).unwrap_or_else(|| panic!("{}", said.err));
+        let output = push(&there, &url).expect(4).expect_stdout(&[pushed, "1 refused, 0 waiting"]);
+        let hashes = pattern.captures(&output.err).unwrap_or_else(|| panic!("{}", output.err));
         assert_ne!(hashes[1], hashes[2]);
         assert_eq!(server.sql("admin", "SELECT document_blake3 FROM plumb.run ORDER BY id LIMIT 1"), hashes[2]);
     }
-    let refused = there.with(["push", "--json", "--to", &url]).expect(4).json();
+    let refused = there.plumb_args(["push", "--json", "--to", &url]).expect(4).json();
     assert_eq!(refused["refused"].as_array().unwrap().len(), 1, "{refused}");
     // A pull refuses a document that is not a result.
     server
         .sql("admin", "UPDATE plumb.run SET document = '{\"schema\": \"plumb.result/1\"}' WHERE name = 'random-read'");
-    pull(&Home::new(), &url, &[]).expect(4).says(&["0 pulled", "2 refused"]).complains(&["cannot be read"]);
+    pull(&Home::new(), &url, &[])
+        .expect(4)
+        .expect_stdout(&["0 pulled", "2 refused"])
+        .expect_stderr(&["cannot be read"]);
 }
 
 // Protects: an older client touches nothing of a newer schema, and its error says how to go on. So does one that may not
@@ -116,27 +119,29 @@ fn what_cannot_be_pushed_waits() {
     let Some(server) = Postgres::start() else { return };
     let home = Home::new();
     measure(&home, "one");
-    let lost = home.with(["push", "--to", "postgres://me@/results?host=/nonexistent"]);
-    lost.expect(4).says(&["0 pushed", "1 waiting"]).complains(&["cannot connect", "1 run waits for the next"]);
+    let lost = home.plumb_args(["push", "--to", "postgres://me@/results?host=/nonexistent"]);
+    lost.expect(4)
+        .expect_stdout(&["0 pushed", "1 waiting"])
+        .expect_stderr(&["cannot connect", "1 run waits for the next"]);
     server.sql("admin", "CREATE ROLE ann LOGIN");
-    push(&home, &server.url("ann")).expect(4).complains(&[
+    push(&home, &server.url("ann")).expect(4).expect_stderr(&[
         "schema 0",
         &format!("needs {SCHEMA_VERSION}"),
         "docs/team.md",
     ]);
     push(&home, &server.url("owner")).expect(0);
     measure(&home, "two");
-    push(&home, &server.url("ann")).expect(4).complains(&["permission denied", "grants plumb_writer"]);
+    push(&home, &server.url("ann")).expect(4).expect_stderr(&["permission denied", "grants plumb_writer"]);
     server.sql("admin", "INSERT INTO plumb.schema_version (version, program) VALUES (99, 'later')");
     let before = rows(&server);
-    push(&home, &server.url("owner")).expect(4).complains(&["schema 99", "newer Plumb", "up to 1", "Install"]);
-    pull(&home, &server.url("owner"), &[]).expect(4).complains(&["schema 99"]);
+    push(&home, &server.url("owner")).expect(4).expect_stderr(&["schema 99", "newer Plumb", "up to 1", "Install"]);
+    pull(&home, &server.url("owner"), &[]).expect(4).expect_stderr(&["schema 99"]);
     assert_eq!(rows(&server), before);
     server.sql("admin", "DELETE FROM plumb.schema_version WHERE version = 99");
-    push(&home, &server.url("owner")).expect(0).says(&["1 pushed"]);
+    push(&home, &server.url("owner")).expect(0).expect_stdout(&["1 pushed"]);
     for (url, says) in [("postgres://u:secret@h/r", "~/.pgpass"), ("mysql://h/r", "postgres://USER@HOST/DATABASE")] {
-        let said = push(&home, url).expect(2).complains(&["--to or PLUMB_PUSH_TO", says]);
-        assert!(!said.err.contains("secret"), "{}", said.err);
+        let output = push(&home, url).expect(2).expect_stderr(&["--to or PLUMB_PUSH_TO", says]);
+        assert!(!output.err.contains("secret"), "{}", output.err);
     }
 }
 
@@ -153,7 +158,7 @@ fn two_hosts_push_at_once() {
     }
     let shared = homes[0].plumb("export last").expect(0).out;
     let file = homes[1].file("shared.json", &shared);
-    homes[1].with(["import", file.to_str().unwrap()]).expect(0);
+    homes[1].plumb_args(["import", file.to_str().unwrap()]).expect(0);
     let start = |home: &Home| {
         home.command(["push", "--to", &url]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
@@ -162,7 +167,7 @@ fn two_hosts_push_at_once() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     assert_eq!(server.sql("admin", "SELECT count(*), count(DISTINCT id) FROM plumb.run"), "6|6");
-    pull(&homes[0], &url, &[]).expect(0).says(&["3 pulled, 3 here already"]);
+    pull(&homes[0], &url, &[]).expect(0).expect_stdout(&["3 pulled, 3 here already"]);
     assert_eq!(results(&homes[0]).len(), 6);
 }
 
@@ -190,9 +195,9 @@ fn a_kill_after_the_commit_doubles_nothing() {
     drop(lock);
     assert_eq!(home.query("SELECT count(*) FROM pushed"), [[1]]);
     let stored = rows(&server);
-    push(&home, &url).expect(0).says(&["0 pushed, 1 there already, 0 refused, 0 waiting"]);
+    push(&home, &url).expect(0).expect_stdout(&["0 pushed, 1 there already, 0 refused, 0 waiting"]);
     assert_eq!(rows(&server), stored);
-    push(&home, &url).expect(0).says(&["nothing to push"]);
+    push(&home, &url).expect(0).expect_stdout(&["nothing to push"]);
 }
 
 // Protects: members of the team have the rights they need and no others.
@@ -207,7 +212,7 @@ fn writers_cannot_delete_and_readers_cannot_write() {
         "CREATE ROLE ann LOGIN; GRANT plumb_writer TO ann; CREATE ROLE bob LOGIN; GRANT plumb_reader TO bob",
     );
     measure(&home, "two");
-    push(&home, &server.url("bob")).expect(4).complains(&["permission denied", "plumb_writer"]);
+    push(&home, &server.url("bob")).expect(4).expect_stderr(&["permission denied", "plumb_writer"]);
     // A writer may create the partitions of a month, through the owner's function alone.
     server.sql(
         "admin",
@@ -215,7 +220,7 @@ fn writers_cannot_delete_and_readers_cannot_write() {
         JOIN pg_class ON pg_class.oid = inhrelid WHERE relkind = 'r' AND relname !~ '_other$' LOOP
         EXECUTE 'DROP TABLE IF EXISTS ' || t || ' CASCADE'; END LOOP; END $$",
     );
-    push(&home, &server.url("ann")).expect(0).says(&["1 pushed"]);
+    push(&home, &server.url("ann")).expect(0).expect_stdout(&["1 pushed"]);
     assert_eq!(server.sql("ann", "SELECT count(*) FROM plumb.run_other"), "0");
     for sql in [
         "DELETE FROM plumb.run",
@@ -235,7 +240,7 @@ fn writers_cannot_delete_and_readers_cannot_write() {
     {
         assert!(server.refuses("bob", sql).contains("permission denied"), "{sql}");
     }
-    pull(&Home::new(), &server.url("bob"), &[]).expect(0).says(&["1 pulled"]);
+    pull(&Home::new(), &server.url("bob"), &[]).expect(0).expect_stdout(&["1 pulled"]);
 }
 
 // Protects: over the network the server's certificate is checked, also against the name in the address.
@@ -247,14 +252,14 @@ fn certificates_are_checked() {
     measure(&home, "one");
     let url = |host: &str, options: &str| format!("postgres://owner@{host}:{port}/results?{options}");
     let trusted = format!("sslmode=verify-full&sslrootcert={}", server.authority().display());
-    let said = push(&home, &url("localhost", "sslmode=verify-full"));
-    said.expect(4).says(&["1 waiting"]).complains(&["cannot connect", "certificate"]);
-    push(&home, &url("127.0.0.1", &trusted)).expect(4).complains(&["certificate"]);
-    push(&home, &url("localhost", "sslmode=require")).expect(2).complains(&["`require`", "verify-full"]);
-    push(&home, &url("localhost", &trusted)).expect(0).says(&["1 pushed"]);
+    let output = push(&home, &url("localhost", "sslmode=verify-full"));
+    output.expect(4).expect_stdout(&["1 waiting"]).expect_stderr(&["cannot connect", "certificate"]);
+    push(&home, &url("127.0.0.1", &trusted)).expect(4).expect_stderr(&["certificate"]);
+    push(&home, &url("localhost", "sslmode=require")).expect(2).expect_stderr(&["`require`", "verify-full"]);
+    push(&home, &url("localhost", &trusted)).expect(0).expect_stdout(&["1 pushed"]);
     let missing = url("localhost", "sslmode=verify-full&sslrootcert=/nonexistent");
     measure(&home, "two");
-    push(&home, &missing).expect(4).complains(&["sslrootcert", "/nonexistent"]);
+    push(&home, &missing).expect(4).expect_stderr(&["sslrootcert", "/nonexistent"]);
 }
 
 // Protects: old runs go with all their rows, only by the owner, only after a preview, and not those that are kept by a tag.
@@ -265,21 +270,23 @@ fn old_runs_expire() {
     for name in ["old", "kept", "old"] {
         measure(&home, name);
     }
-    home.plumb("compare sim:ssd sim:hdd --budget 2s --for random-read").ran();
-    push(&home, &server.url("owner")).expect(0).says(&["document"]);
+    home.plumb("compare sim:ssd sim:hdd --budget 2s --for random-read").expect_measured();
+    push(&home, &server.url("owner")).expect(0).expect_stdout(&["document"]);
     server.sql("admin", "CREATE ROLE ann LOGIN; GRANT plumb_writer TO ann");
     let measured = server.sql("admin", "SELECT count(*) FROM plumb.run");
     let expire = |user: &str, options: &[&str]| {
         let url = server.url(user);
-        home.with(["expire", "--from", &url, "--keep", "kept"].iter().chain(options))
+        home.plumb_args(["expire", "--from", &url, "--keep", "kept"].iter().chain(options))
     };
-    expire("owner", &["--before", "2020-01-01", "--yes"]).expect(0).says(&["0 runs", "0 documents, deleted"]);
+    expire("owner", &["--before", "2020-01-01", "--yes"]).expect(0).expect_stdout(&["0 runs", "0 documents, deleted"]);
     let tomorrow = (jiff::Timestamp::now() + jiff::SignedDuration::from_hours(24)).to_string();
     let old = (measured.parse::<u64>().unwrap() - 1).to_string();
-    expire("ann", &["--before", &tomorrow]).expect(0).says(&[&old, "would be deleted", "--yes"]);
-    expire("ann", &["--before", &tomorrow, "--yes"]).expect(4).complains(&["only the owner"]);
+    expire("ann", &["--before", &tomorrow]).expect(0).expect_stdout(&[&old, "would be deleted", "--yes"]);
+    expire("ann", &["--before", &tomorrow, "--yes"]).expect(4).expect_stderr(&["only the owner"]);
     assert_eq!(server.sql("admin", "SELECT count(*) FROM plumb.run"), measured);
-    expire("owner", &["--before", &tomorrow, "--yes"]).expect(0).says(&[&format!("{old} runs of 1 hosts"), "deleted"]);
+    expire("owner", &["--before", &tomorrow, "--yes"])
+        .expect(0)
+        .expect_stdout(&[&format!("{old} runs of 1 hosts"), "deleted"]);
     assert_eq!(server.sql("admin", "SELECT count(*), count(DISTINCT tag) FROM plumb.run_tag"), "1|1");
     assert_eq!(server.sql("admin", "SELECT count(*), count(DISTINCT run_id) FROM plumb.run, plumb.value"), {
         server.sql("admin", "SELECT count(*), 1 FROM plumb.value")
@@ -288,7 +295,7 @@ fn old_runs_expire() {
         let count = server.sql("admin", &format!("SELECT count(*) FROM plumb.{table}"));
         assert_eq!(count, if table == "document" { "0" } else { "1" }, "{table}");
     }
-    push(&home, &server.url("owner")).expect(0).says(&["nothing to push"]);
+    push(&home, &server.url("owner")).expect(0).expect_stdout(&["nothing to push"]);
 }
 
 // Protects: the documented commands restore a team's results in another database.
@@ -312,10 +319,12 @@ fn documented_commands_dump_and_restore() {
             .unwrap();
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     }
-    let read = |url: &str| home.with(["export", "last", "--db", url]).expect(0).out;
+    let read = |url: &str| home.plumb_args(["export", "last", "--db", url]).expect(0).out;
     assert_eq!(read(&server.url_of("restored")), read(&server.url("owner")));
     measure(&home, "two");
-    home.with(["push", "--to", &server.url_of("restored")]).expect(0).says(&["1 pushed, 1 there already"]);
+    home.plumb_args(["push", "--to", &server.url_of("restored")])
+        .expect(0)
+        .expect_stdout(&["1 pushed, 1 there already"]);
 }
 
 // Protects: tags, notes and retractions travel in both directions, and a retracted run is left out of comparisons everywhere.
@@ -328,18 +337,18 @@ fn a_retraction_reaches_the_team() {
         measure(&here, name);
     }
     push(&here, &url).expect(0);
-    pull(&there, &url, &[]).expect(0).says(&["4 pulled"]);
+    pull(&there, &url, &[]).expect(0).expect_stdout(&["4 pulled"]);
     for reason in ["", "two\nlines"] {
-        here.with(["retract", "last", "--reason", reason]).expect(2).complains(&["one line"]);
+        here.plumb_args(["retract", "last", "--reason", reason]).expect(2).expect_stderr(&["one line"]);
     }
-    here.with(["retract", "last", "--reason", "a backup ran"]).expect(0).says(&["is retracted"]);
-    here.with(["annotate", "last~1", "--note", "new firmware"]).expect(0);
+    here.plumb_args(["retract", "last", "--reason", "a backup ran"]).expect(0).expect_stdout(&["is retracted"]);
+    here.plumb_args(["annotate", "last~1", "--note", "new firmware"]).expect(0);
     here.plumb("tag last~1 later").expect(0);
-    here.plumb("list").expect(0).says(&["retracted"]);
-    push(&here, &url).expect(0).says(&["0 pushed, 2 there already"]);
-    push(&here, &url).expect(0).says(&["nothing to push"]);
-    pull(&there, &url, &[]).expect(0).says(&["nothing to pull"]);
-    let at = |home: &Home, words: &[&str]| home.with(words).expect(0).out;
+    here.plumb("list").expect(0).expect_stdout(&["retracted"]);
+    push(&here, &url).expect(0).expect_stdout(&["0 pushed, 2 there already"]);
+    push(&here, &url).expect(0).expect_stdout(&["nothing to push"]);
+    pull(&there, &url, &[]).expect(0).expect_stdout(&["nothing to pull"]);
+    let at = |home: &Home, words: &[&str]| home.plumb_args(words).expect(0).out;
     for words in [["list", "--json"], ["show", "last"], ["show", "last~1"], ["list", "--tag=later"]] {
         let shared = at(&here, &[words[0], words[1], "--db", &url]);
         assert_eq!(at(&here, &words), shared, "{words:?}");
@@ -347,20 +356,23 @@ fn a_retraction_reaches_the_team() {
             assert_eq!(at(&there, &words), shared, "{words:?}");
         }
     }
-    there.plumb("show last").expect(0).says(&["Retracted by", "a backup ran"]);
-    there.plumb("show last~1").expect(0).says(&["Note by", "new firmware"]);
+    there.plumb("show last").expect(0).expect_stdout(&["Retracted by", "a backup ran"]);
+    there.plumb("show last~1").expect(0).expect_stdout(&["Note by", "new firmware"]);
     for home in [&here, &there] {
-        let said = home.with(["compare", "--from-store", "a", "b", "--json"]).ran().json();
-        let left_out = said["left_out"].as_array().unwrap();
-        assert_eq!(left_out.len(), 1, "{said}");
-        assert!(left_out[0]["reason"].as_str().unwrap().contains("a backup ran"), "{said}");
+        let output = home.plumb_args(["compare", "--from-store", "a", "b", "--json"]).expect_measured().json();
+        let left_out = output["left_out"].as_array().unwrap();
+        assert_eq!(left_out.len(), 1, "{output}");
+        assert!(left_out[0]["reason"].as_str().unwrap().contains("a backup ran"), "{output}");
     }
-    there.with(["retract", "last", "--undo", "--reason", "another host"]).expect(0).says(&["counts again"]);
-    push(&there, &url).expect(0).says(&["there already"]);
+    there
+        .plumb_args(["retract", "last", "--undo", "--reason", "another host"])
+        .expect(0)
+        .expect_stdout(&["counts again"]);
+    push(&there, &url).expect(0).expect_stdout(&["there already"]);
     pull(&here, &url, &[]).expect(0);
     here.plumb("list --json").expect(0);
     assert_eq!(
-        here.with(["compare", "--from-store", "a", "b", "--json"]).ran().json()["left_out"],
+        here.plumb_args(["compare", "--from-store", "a", "b", "--json"]).expect_measured().json()["left_out"],
         serde_json::json!([])
     );
 }

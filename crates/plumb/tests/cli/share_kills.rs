@@ -36,7 +36,7 @@ impl Writer<'_> {
         }
         let results = (self.runs..self.runs + RUNS_AT_ONCE).map(|run| self.result(run)).collect();
         let file = self.home.file("runs.json", &Value::Array(results).to_string());
-        self.home.with(["import", file.to_str().unwrap(), "--json"]).expect(0);
+        self.home.plumb_args(["import", file.to_str().unwrap(), "--json"]).expect(0);
         self.runs += RUNS_AT_ONCE;
     }
 
@@ -103,8 +103,8 @@ fn kills_lose_and_double_nothing() {
     let writer = |number| Writer { home: Home::new(), number, template: &template, runs: 0 };
     let mut writers = [writer(1), writer(2)];
     // The schema exists, or the first kills would all hit its creation.
-    measured.with(["push", "--to", &url]).expect(0);
-    let mut draws = Draws::of(20_261_130, kills);
+    measured.plumb_args(["push", "--to", &url]).expect(0);
+    let mut draws = Draws::for_case(20_261_130, kills);
     for number in 0..kills {
         writers.iter_mut().for_each(Writer::top_up);
         let [victim, other] = [number % 2, (number + 1) % 2].map(|index| &writers[index as usize].home);
@@ -124,9 +124,9 @@ fn kills_lose_and_double_nothing() {
     }
     let mut present = 0;
     for Writer { home, runs, .. } in &writers {
-        let said = home.with(["push", "--json", "--to", &url]).expect(0).json();
-        assert_eq!((&said["refused"], &said["waiting"]), (&Value::Array(Vec::new()), &0.into()), "{said}");
-        present += said["present"].as_array().unwrap().len();
+        let output = home.plumb_args(["push", "--json", "--to", &url]).expect(0).json();
+        assert_eq!((&output["refused"], &output["waiting"]), (&Value::Array(Vec::new()), &0.into()), "{output}");
+        present += output["present"].as_array().unwrap().len();
         assert_eq!(home.query("SELECT count(*) FROM pushed"), [[*runs]]);
     }
     assert!(present > 0, "no kill hit between commit and note");

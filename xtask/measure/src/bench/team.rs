@@ -67,7 +67,10 @@ pub(crate) fn team(options: &Options) -> Result<()> {
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
         let (median, judged, most) = (at(0.5), at(PERCENTILE), at(1.0));
-        println!("  {name:24} p50 {median:7.1} ms  p95 {judged:7.1} ms  max {most:7.1} ms  {}", QUERY_BAR.says(judged));
+        println!(
+            "  {name:24} p50 {median:7.1} ms  p95 {judged:7.1} ms  max {most:7.1} ms  {}",
+            QUERY_BAR.format(judged)
+        );
     }
     Ok(())
 }
@@ -137,7 +140,7 @@ fn push(plumb: &Plumb, server: &Server, home: &Path, template: &Value) -> Result
     let begun = Instant::now();
     output(plumb.in_home(home).args(["push", "--to", &server.url()]))?;
     let rate = PUSHED as f64 / begun.elapsed().as_secs_f64();
-    println!("push of {PUSHED} runs: {rate:.0} runs/s  {}", PUSH_BAR.says(rate));
+    println!("push of {PUSHED} runs: {rate:.0} runs/s  {}", PUSH_BAR.format(rate));
     Ok(())
 }
 

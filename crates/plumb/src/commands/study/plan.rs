@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Sto
         // If the database cannot be read, the page has no earlier study and says that the spread is assumed.
         let store = if common.no_store { None } else { session::store_to_read(common).ok() };
         let earlier = store.and_then(|store| earlier::spread(&*store, &plan.name).ok().flatten());
-        output::print(&page(&super::view::of(&plan, earlier.as_ref()), detail, &session::style()));
+        output::print(&page(&super::view::build_view(&plan, earlier.as_ref()), detail, &session::style()));
     }
     if !arguments.check {
         return Ok(End::Done);

@@ -26,7 +26,9 @@ use plumb_result::{Comparison, Contrast, Finding, Metric, Quantity, RunResult, R
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::{Note, VerdictRule};
 use plumb_store::{ResultStore, RunRow, StoreError};
-use plumb_trust::{Asked, ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print};
+use plumb_trust::{
+    CommandContext, ComparisonSide, DialectPrint, Factor, Planned, SideRecord, WorkQuestion, work_print,
+};
 use plumb_workload::Target;
 use plumb_workload_text::named::find;
 use std::collections::{BTreeMap, BTreeSet};

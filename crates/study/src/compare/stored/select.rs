@@ -77,7 +77,7 @@ impl Condition<'_> {
 /// several words without a key.
 pub(super) fn select(store: &dyn ResultStore, text: &str) -> Result<Vec<RunRow>, SelectionError> {
     if is_statement(text) {
-        return of_statement(store, text);
+        return find_by_statement(store, text);
     }
     let words: Vec<&str> = text.split_whitespace().flat_map(|word| words(word)).collect();
     let mut named: Option<BTreeSet<String>> = None;
@@ -86,14 +86,14 @@ pub(super) fn select(store: &dyn ResultStore, text: &str) -> Result<Vec<RunRow>,
     let mut kept: Option<Vec<RunRow>> = None;
     let mut known: Vec<String> = Vec::new();
     for word in &words {
-        match Condition::of(word) {
-            Condition::Word(word) => named.get_or_insert_default().extend(of_word(store, word)?),
+        match Condition::parse(word) {
+            Condition::Word(word) => named.get_or_insert_default().extend(find_word(store, word)?),
             Condition::Level(level) => levels.push(level),
             Condition::Key("study", name) => study = Some(store.find_study(name)?),
             Condition::Key("run", id) => named.get_or_insert_default().extend([store.find(id)?]),
             Condition::Key(key, value) => {
-                let key =
-                    Key::of(key).ok_or_else(|| SelectionError::Key { text: text.to_owned(), key: key.to_owned() })?;
+                let key = Key::parse(key)
+                    .ok_or_else(|| SelectionError::Key { text: text.to_owned(), key: key.to_owned() })?;
                 let having = |row: &RunRow| key.values(row).iter().any(|one| one == value);
                 let before = kept.take();
                 let rows = match &before {
@@ -142,7 +142,7 @@ enum Key {
 }
 
 impl Key {
-    fn of(name: &str) -> Option<Key> {
+    fn from_name(name: &str) -> Option<Key> {
         match name {
             "tag" => Some(Key::Tag),
             "work" => Some(Key::Work),
@@ -184,7 +184,7 @@ fn words(word: &str) -> Vec<&str> {
 }
 
 /// Returns runs with this tag, otherwise the run with this id.
-fn of_word(store: &dyn ResultStore, word: &str) -> Result<Vec<String>, SelectionError> {
+fn find_word(store: &dyn ResultStore, word: &str) -> Result<Vec<String>, SelectionError> {
     let tagged = store.list(&Filter { tag: Some(word.to_owned()), ..Filter::default() })?;
     if !tagged.is_empty() {
         return Ok(tagged.into_iter().map(|row| row.id).collect());
@@ -225,7 +225,7 @@ fn of_study(
     Ok(kept)
 }
 
-fn of_statement(store: &dyn ResultStore, text: &str) -> Result<Vec<RunRow>, SelectionError> {
+fn find_by_statement(store: &dyn ResultStore, text: &str) -> Result<Vec<RunRow>, SelectionError> {
     let query_error = |found: String| SelectionError::Query { text: text.to_owned(), found };
     let mut ids: BTreeSet<String> = BTreeSet::new();
     for row in store.query(text)?.rows {
