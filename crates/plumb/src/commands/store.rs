@@ -13,9 +13,7 @@ use plumb_report::run::short_id;
 use plumb_report::{diff, list, run};
 use plumb_result::reader::{self, FILE_BYTES_MAX, ResultFileError};
 use plumb_result::{Interval, RunResult, RunVerdict};
-use plumb_store::{
-    FactDifference, Filter, Imported, QueryCell, QueryLimits, ResultStore, StoreError, TagChange,
-};
+use plumb_store::{FactDifference, Filter, Imported, QueryCell, QueryLimits, ResultStore, StoreError, TagChange};
 use plumb_trust::{ComparisonSide, SideRecord};
 use plumb_workload::Nanos;
 use serde::Serialize;

@@ -168,7 +168,8 @@ fn every_command_that_is_shown_runs() {
 /// Every block has a mark, and every block that could be run is marked as such.
 #[test]
 fn every_block_names_its_language() {
-    const MARKS: &[&str] = &["console", "text", "toml", "toml workers", "toml part", "sh", "json", "sql", "python", "rust"];
+    const MARKS: &[&str] =
+        &["console", "text", "toml", "toml workers", "toml part", "sh", "json", "sql", "python", "rust"];
     for block in all_blocks() {
         assert!(
             MARKS.contains(&block.mark.as_str()) || block.mark.starts_with("ini "),
