@@ -97,7 +97,7 @@ pub struct FlatResult {
 
 impl FlatResult {
     /// Flattens a result. Tags and the place in a study are not in a result, so the caller gives them.
-    pub fn of(result: &RunResult, tags: Vec<String>, study: Option<FlatStudy>) -> FlatResult {
+    pub fn from_result(result: &RunResult, tags: Vec<String>, study: Option<FlatStudy>) -> FlatResult {
         let run = FlatRun {
             id: result.id.clone(),
             started_at: result.started_at.clone(),
@@ -106,7 +106,7 @@ impl FlatResult {
             workload: result.workload.name.clone(),
             verdict: result.verdict,
             partial: result.partial,
-            site: FlatSite::of(result),
+            site: FlatSite::from_result(result),
             tags,
             study,
         };
@@ -116,7 +116,7 @@ impl FlatResult {
 }
 
 impl FlatSite {
-    fn of(result: &RunResult) -> FlatSite {
+    fn from_result(result: &RunResult) -> FlatSite {
         let targets = || result.target.values();
         FlatSite {
             host: known(&result.environment.hostname),

@@ -21,7 +21,7 @@ pub struct Partition {
 
 impl Partition {
     /// Returns the partition of a run: the month in which it began, UTC, and the given site, else its host.
-    pub fn of(run: &FlatRun, site: Option<&str>) -> Partition {
+    pub fn for_run(run: &FlatRun, site: Option<&str>) -> Partition {
         let started = run.started_at.parse::<jiff::Timestamp>().ok();
         let month = started.map(|time| time.to_string().get(..7).unwrap_or(MISSING).to_owned());
         let site = site.or(run.site.host.as_deref()).filter(|site| !site.is_empty());

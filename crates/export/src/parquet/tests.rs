@@ -100,14 +100,14 @@ fn damaged_files_are_refused() {
 // Protects: two hosts that write to one bucket agree on names, and no host name leaves the directory.
 #[test]
 fn partitions_are_safe_names() {
-    let partition = Partition::of(&nightly().run, None);
+    let partition = Partition::for_run(&nightly().run, None);
     assert_eq!(partition.directory(), Path::new("site=db-1/month=2026-11"));
-    let given = Partition::of(&nightly().run, Some("Köln/1"));
+    let given = Partition::for_run(&nightly().run, Some("Köln/1"));
     assert_eq!(given.directory(), Path::new("site=K%C3%B6ln%2F1/month=2026-11"));
     for run in
         [hostile().run, crate::FlatRun { site: crate::FlatSite::default(), started_at: String::new(), ..nightly().run }]
     {
-        let directory = Partition::of(&run, None).directory();
+        let directory = Partition::for_run(&run, None).directory();
         let parts: Vec<&str> = directory.iter().map(|part| part.to_str().unwrap()).collect();
         assert_eq!(parts.len(), 2, "{parts:?}");
         assert!(parts.iter().all(|part| part.len() <= 255 && part.is_ascii()), "{parts:?}");

@@ -51,8 +51,8 @@ fn with_hostile_names() -> Home {
         results[0]["environment"]["hostname"] = (*name).into();
         home.file("hostile.json", &results.to_string());
         // A line feed is refused in a name, so that the others arrive.
-        let said = home.plumb("import hostile.json");
-        assert!(matches!(said.code, 0 | 2), "{}", said.err);
+        let output = home.plumb("import hostile.json");
+        assert!(matches!(output.code, 0 | 2), "{}", output.err);
     }
     assert!(home.query("SELECT count(*) FROM run")[0][0].as_u64().unwrap() >= 6);
     home
@@ -86,7 +86,7 @@ fn a_parquet_directory_grows_and_never_doubles() {
     assert!(parent.starts_with("numbers/site=lab/month=20"), "{parent}");
     home.plumb("export --parquet numbers --site lab")
         .expect(0)
-        .says(&["nothing new: the 3 runs are in numbers already"]);
+        .expect_stdout(&["nothing new: the 3 runs are in numbers already"]);
     // The same runs from another host that has no such directory have the same name.
     home.plumb("export --parquet elsewhere --site lab").expect(0);
     assert_eq!(parquet_files(&home.work().join("elsewhere"))[0].file_name(), files[0].file_name());
@@ -95,27 +95,27 @@ fn a_parquet_directory_grows_and_never_doubles() {
     assert_eq!(std::fs::read(&files[0]).unwrap(), content);
     assert_eq!(parquet_files(&home.work().join("numbers")).len(), 2);
     // Without --site, the site is the host.
-    home.plumb("export last --parquet hosts").expect(0).says(&["hosts/site="]);
+    home.plumb("export last --parquet hosts").expect(0).expect_stdout(&["hosts/site="]);
 }
 
 #[test]
 fn parquet_paths_are_checked() {
     let home = nightly();
-    home.plumb("export --parquet one.parquet --site lab").expect(2).complains(&["--site", "name a directory"]);
-    home.plumb("export --csv --site lab").expect(2).complains(&["--parquet"]);
+    home.plumb("export --parquet one.parquet --site lab").expect(2).expect_stderr(&["--site", "name a directory"]);
+    home.plumb("export --csv --site lab").expect(2).expect_stderr(&["--parquet"]);
     home.file("plain", "x");
-    home.plumb("export --parquet plain").expect(2).complains(&["plain is a file", "ends in .parquet"]);
+    home.plumb("export --parquet plain").expect(2).expect_stderr(&["plain is a file", "ends in .parquet"]);
     assert_eq!(std::fs::read_to_string(home.work().join("plain")).unwrap(), "x");
     let piped = home.command(["export", "last", "--parquet", "/dev/stdout"]).output().unwrap().stdout;
     assert!(piped.starts_with(b"PAR1") && piped.ends_with(b"PAR1"), "{} bytes", piped.len());
     let partition = home.plumb("export --parquet numbers --site lab").expect(0).out;
     let damaged = home.work().join(Path::new(partition.trim()).parent().unwrap()).join("damaged.parquet");
     std::fs::write(&damaged, "PAR1 but no more").unwrap();
-    home.plumb("export --parquet numbers --site lab").expect(4).complains(&["damaged.parquet", "Remove it"]);
+    home.plumb("export --parquet numbers --site lab").expect(4).expect_stderr(&["damaged.parquet", "Remove it"]);
     // The name of a directory may end as that of a file does.
     std::fs::create_dir(home.work().join("d.parquet")).unwrap();
-    home.plumb("export --parquet d.parquet").expect(0).says(&["d.parquet/site="]);
-    home.plumb("export last --parquet one.parquet --anonymise").expect(0).says(&["one.parquet"]);
+    home.plumb("export --parquet d.parquet").expect(0).expect_stdout(&["d.parquet/site="]);
+    home.plumb("export last --parquet one.parquet --anonymise").expect(0).expect_stdout(&["one.parquet"]);
 }
 
 // Protects: four readers see the same rows, types and partitions, whatever names are in them.
@@ -223,7 +223,7 @@ print(json.dumps(counts))
 #[test]
 fn opensearch_lines_are_pairs_and_stable() {
     let home = with_hostile_names();
-    home.plumb("export --opensearch n.ndjson").expect(0).says(&["n.ndjson"]);
+    home.plumb("export --opensearch n.ndjson").expect(0).expect_stdout(&["n.ndjson"]);
     let written = std::fs::read_to_string(home.work().join("n.ndjson")).unwrap();
     // Names that could control a terminal are escaped on standard output, which is the same JSON.
     let printed = home.plumb("export --opensearch -").expect(0).out;
@@ -253,7 +253,7 @@ fn opensearch_lines_are_pairs_and_stable() {
 #[test]
 fn bencher_metrics_fit_their_schema() {
     let home = with_hostile_names();
-    home.plumb("export --bmf").expect(2).complains(&["name the runs of one report", "--tag TAG"]);
+    home.plumb("export --bmf").expect(2).expect_stderr(&["name the runs of one report", "--tag TAG"]);
     let one = home.plumb("export last --bmf").expect(0).json();
     let first = |metrics: &Value| metrics.as_object().unwrap().values().next().unwrap()["read-iops"].clone();
     assert!(first(&one)["lower_value"].is_null() && first(&one)["value"].is_f64(), "{one}");
@@ -261,7 +261,7 @@ fn bencher_metrics_fit_their_schema() {
     let value = |name: &str| first(&three)[name].as_f64().unwrap();
     assert!(value("lower_value") < value("value") && value("value") < value("upper_value"), "{three}");
     home.plumb("run random-read --at sim:hdd --set time=200ms --set size=16MiB --name nightly").expect(0);
-    home.plumb("export --tag nightly --bmf").expect(2).complains(&["sim:ssd", "sim:hdd", "one history"]);
+    home.plumb("export --tag nightly --bmf").expect(2).expect_stderr(&["sim:ssd", "sim:hdd", "one history"]);
     let Some(python) = python() else { return };
     home.file("bmf.json", &json!([one, three]).to_string());
     // <https://bencher.dev/v0/bmf.json>, with the limits of names that its page adds.

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &ExportArguments, common: &Common) -> Result<End, S
     }
     let store = session::store_to_read(common)?;
     let ids = selected(&store, arguments)?;
-    let mut names = Names::of(arguments.anonymise);
+    let mut names = Names::new(arguments.anonymise);
     names.learn_runs(&store, &ids)?;
     let mut source = Source { store: &store, ids: &ids, names: &mut names };
     if is_json {
@@ -130,7 +130,7 @@ impl Source<'_> {
             };
             let tags = self.store.tags(id)?.into_iter().map(|tag| self.names.text(tag)).collect();
             let study = study_of(&studies, id, self.names);
-            take(FlatResult::of(&result, tags, study))?;
+            take(FlatResult::from_result(&result, tags, study))?;
         }
         Ok(())
     }

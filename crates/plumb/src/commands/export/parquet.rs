@@ -57,7 +57,7 @@ fn write_directory(source: &mut Source<'_>, root: &Path, site: Option<&str>) -> 
     let mut parts: BTreeMap<Partition, Part> = BTreeMap::new();
     let (mut runs, mut skipped) = (0u64, 0u64);
     source.each_flat(&mut |result| {
-        let partition = Partition::of(&result.run, site);
+        let partition = Partition::for_run(&result.run, site);
         let part = match parts.entry(partition) {
             std::collections::btree_map::Entry::Occupied(part) => part.into_mut(),
             std::collections::btree_map::Entry::Vacant(place) => {
