@@ -1,4 +1,4 @@
-//! Marks: what people say of a run after it ended. The result itself is never changed.
+//! Marks on runs that have ended. The result itself is never changed.
 
 use crate::open::Durability;
 use crate::{ResultStore, Store, StoreError};
@@ -14,11 +14,11 @@ pub struct Mark {
     /// Id of the mark, a UUIDv7.
     pub id: String,
     pub kind: MarkKind,
-    /// Why it was retracted or reinstated; of a note its text.
+    /// Reason for the retraction or reinstatement; of a note its text.
     pub reason: String,
     /// Time of the mark, Unix nanoseconds.
     pub at: i64,
-    /// Who made it.
+    /// User and host of the command that made it.
     pub author: String,
 }
 

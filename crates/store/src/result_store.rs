@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
 
-/// What every command that only reads needs of a database of results. [`crate::Store`] implements it for a local file, and
+/// Reads of a database of results, for every command that changes none. [`crate::Store`] implements it for a local file, and
 /// `SharedStore` of `plumb-postgres` for a database of a team.
 ///
 /// The methods without a body are the queries of a database. Those with one follow from them, so that both databases answer
@@ -253,7 +253,7 @@ pub trait ResultStore: Send {
     }
 }
 
-/// What a phase measured over time, encoded.
+/// Series of a phase, encoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseBlobs {
     pub name: String,

@@ -36,7 +36,7 @@ fn runs_wait_until_they_are_noted() {
     assert_eq!(other.query("SELECT tag FROM run_tag").unwrap().rows, [[QueryCell::Text("nightly".to_owned())]]);
 }
 
-// Protects: what somebody says of a run later is pushed, too, once.
+// Protects: a tag or mark that a user adds later is pushed, too, once.
 #[test]
 fn a_later_tag_or_mark_waits_for_the_next_push() {
     let mut store = with_two_runs();

@@ -137,7 +137,7 @@ pub(crate) enum PlumbCommand {
     Retract {
         /// A run's id or a unique prefix of it, `last`, or `last~1` for the one before it.
         run: String,
-        /// What is wrong with it.
+        /// The problem, on one line.
         #[arg(long, value_name = "TEXT")]
         reason: String,
         /// Take a retraction back.

@@ -1,4 +1,4 @@
-//! What people say of a run after it ended: `plumb retract`, `plumb annotate`, and the lines that show it.
+//! Marks on runs that have ended: `plumb retract`, `plumb annotate`, and the lines that show them.
 
 use jiff::Timestamp;
 use plumb_cli::common::Common;

@@ -44,7 +44,7 @@ pub struct StudyEvidence {
     pub builds: Vec<BuildRecord>,
 }
 
-/// Returns the runs of a study that somebody retracted, with the reason.
+/// Returns the retracted runs of a study, with the reason.
 fn retracted(store: &dyn ResultStore, study: &str) -> Result<BTreeMap<String, String>, StoreError> {
     let rows = store.list(&Filter { study: Some(study.to_owned()), ..Filter::default() })?;
     let reason = |row: RunRow| {

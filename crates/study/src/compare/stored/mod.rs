@@ -98,7 +98,7 @@ pub(crate) struct Selected {
     /// Name of the study that it belongs to.
     study: Option<String>,
     dialect: Option<String>,
-    /// Why somebody retracted it.
+    /// Author and reason of a retraction.
     retracted: Option<String>,
     pub(crate) result: RunResult,
 }
