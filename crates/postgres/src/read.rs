@@ -24,7 +24,7 @@ impl From<ShareError> for StoreError {
 
 impl SharedStore {
     /// Runs a statement, and converts its rows.
-    fn rows<T>(
+    pub(crate) fn rows<T>(
         &self,
         doing: &'static str,
         sql: &str,
@@ -164,6 +164,7 @@ impl ResultStore for SharedStore {
         self.rows("reading phases", sql, &[&run], |row| {
             let seq: i32 = row.try_get(0)?;
             Ok(PhaseBlobs {
+                seq: seq.into(),
                 name: row.try_get(1)?,
                 intervals: row.try_get(2)?,
                 series: series.remove(&seq).unwrap_or_default(),

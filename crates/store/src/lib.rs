@@ -50,10 +50,10 @@ pub use queue_directory::Waiting;
 pub use read::{CANDIDATES_MAX, PhaseIntervals, RunRow, RunStatus};
 pub use recover::RecoveredRun;
 pub use result_store::{
-    FloorRow, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, ResultStore, RunNumbers,
-    SeriesBlob,
+    FloorRow, HistogramBlob, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, ResultStore,
+    RunNumbers, SeriesBlob,
 };
-pub use shared::{LocalDocument, LocalRun, LocalTable};
+pub use shared::{FurtherBlobs, LocalDocument, LocalRun, LocalTable};
 pub use study::{
     SharedPlace, SharedStudy, StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd,
     StudyRunRow, StudyRunStatus,

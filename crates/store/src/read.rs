@@ -194,7 +194,7 @@ impl Store {
             let latency_maps = maps_of
                 .query_map(key, |row| Ok(LatencyMapBlob { op: row.get(0)?, data: row.get(1)? }))?
                 .collect::<rusqlite::Result<_>>()?;
-            phases.push(PhaseBlobs { name: row.get(1)?, intervals: row.get(2)?, series, lanes, latency_maps });
+            phases.push(PhaseBlobs { seq, name: row.get(1)?, intervals: row.get(2)?, series, lanes, latency_maps });
         }
         Ok(phases)
     }

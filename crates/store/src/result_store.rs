@@ -256,6 +256,8 @@ pub trait ResultStore: Send {
 /// Series of a phase, encoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PhaseBlobs {
+    /// Number of the phase, from 1.
+    pub seq: i64,
     pub name: String,
     /// Times of the intervals.
     pub intervals: Option<Vec<u8>>,
@@ -284,6 +286,17 @@ pub struct LaneBlob {
 pub struct LatencyMapBlob {
     pub op: String,
     pub data: Vec<u8>,
+}
+
+/// Latencies of one kind of op in one phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistogramBlob {
+    /// Number of the phase, from 1.
+    pub phase: i64,
+    pub op: String,
+    pub kind: String,
+    /// HdrHistogram V2, uncompressed.
+    pub hdr: Vec<u8>,
 }
 
 /// A run with its numbers.
@@ -384,7 +397,7 @@ pub(crate) fn before_last(text: &str) -> Option<u32> {
     }
 }
 
-fn decode_phase(blobs: &PhaseBlobs) -> Result<PhaseIntervals, String> {
+pub(crate) fn decode_phase(blobs: &PhaseBlobs) -> Result<PhaseIntervals, String> {
     let text = |error: &dyn Display| error.to_string();
     let mut intervals = match &blobs.intervals {
         Some(blob) => decode_times(blob).map_err(|error| text(&error))?,

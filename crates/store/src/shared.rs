@@ -1,16 +1,18 @@
 //! Runs for a shared database: rows as JSON, and which runs are there already.
 
 use crate::open::Durability;
+use crate::result_store::decode_phase;
+use crate::series::decode_times;
 use crate::write::{RESULT_ARTIFACT, nanos};
 use crate::{
-    DocumentKind, ResultStore, RunRow, SharedPlace, SharedStudy, Store, StoreError, StoredStudy, StudyRow, TagChange,
-    canonical,
+    DocumentKind, HistogramBlob, Imported, PhaseBlobs, ResultStore, RunRow, SharedPlace, SharedStudy, Store,
+    StoreError, StoredStudy, StudyRow, TagChange, canonical,
 };
 use jiff::Timestamp;
 use plumb_document::json;
 use plumb_result::RunResult;
 use rusqlite::types::ValueRef;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -46,6 +48,56 @@ pub struct LocalDocument {
     pub body: String,
     /// blake3 of the body, in hex.
     pub blake3: String,
+}
+
+/// Series and histograms of a run, which its result lacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FurtherBlobs {
+    pub phases: Vec<PhaseBlobs>,
+    pub histograms: Vec<HistogramBlob>,
+}
+
+impl FurtherBlobs {
+    fn write(&self, row: &RunRow, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let run = &row.id;
+        let sql = "UPDATE run SET command = ?2, dialect = ?3 WHERE id = ?1";
+        transaction.execute(sql, params![run, row.command, row.dialect])?;
+        for phase in &self.phases {
+            let seq = phase.seq;
+            // A series of a phase that the result lacks would refer to no row.
+            let sql = "UPDATE phase SET intervals = ?3 WHERE run_id = ?1 AND seq = ?2";
+            if transaction.execute(sql, params![run, seq, phase.intervals])? == 0 {
+                continue;
+            }
+            let times = phase.intervals.as_deref().and_then(|blob| decode_times(blob).ok()).unwrap_or_default();
+            let step_ns = times.first().and_then(|interval| i64::try_from(interval.length_ns).ok());
+            for series in &phase.series {
+                transaction.execute(
+                    "INSERT OR IGNORE INTO series (run_id, phase, metric, step_ns, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+                    params![run, seq, series.metric, step_ns, series.data],
+                )?;
+            }
+            for lane in &phase.lanes {
+                transaction.execute(
+                    "INSERT OR IGNORE INTO lane (run_id, phase, device, measure, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+                    params![run, seq, lane.device, lane.measure, lane.data],
+                )?;
+            }
+            for map in &phase.latency_maps {
+                transaction.execute(
+                    "INSERT OR IGNORE INTO latency_map (run_id, phase, op, data) VALUES (?1, ?2, ?3, ?4)",
+                    params![run, seq, map.op, map.data],
+                )?;
+            }
+        }
+        for histogram in &self.histograms {
+            transaction.execute(
+                "INSERT OR IGNORE INTO histogram (run_id, phase, op, kind, hdr) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![run, histogram.phase, histogram.op, histogram.kind, histogram.hdr],
+            )?;
+        }
+        Ok(())
+    }
 }
 
 /// The fields of a document that select it. Conformance reports have no runs.
@@ -173,12 +225,24 @@ impl Store {
         count.map(|count| u64::try_from(count).unwrap_or(0)).map_err(self.failed("counting pushed runs"))
     }
 
-    /// Imports a run of a shared database, with its tags and marks.
+    /// Imports a run of a shared database, with its tags, marks, command, series and histograms.
     ///
     /// # Errors
-    /// Fails like [`Store::import`], and for a malformed tag or mark, before which the result is stored.
-    pub fn import_shared(&mut self, result: &RunResult, row: &RunRow, source: &str) -> Result<(), StoreError> {
-        self.import(result)?;
+    /// Fails like [`Store::import`], before which damaged series are refused; and for a malformed tag or mark, before which the
+    /// rest is stored.
+    pub fn import_shared(
+        &mut self,
+        result: &RunResult,
+        row: &RunRow,
+        further: &FurtherBlobs,
+        source: &str,
+    ) -> Result<(), StoreError> {
+        for phase in &further.phases {
+            decode_phase(phase).map_err(|error| self.unreadable(&row.id, "a series", error))?;
+        }
+        if self.import(result)? == Imported::Added {
+            self.write("importing series", Durability::Power, |transaction| further.write(row, transaction))?;
+        }
         self.add_remarks(row)?;
         self.note_pushed(&result.id, source)
     }

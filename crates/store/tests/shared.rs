@@ -4,7 +4,7 @@ mod common;
 
 use common::{FIRST, SECOND, measurement, result};
 use plumb_document::json;
-use plumb_store::{Filter, Mark, MarkKind, QueryCell, ResultStore, Store, TagChange};
+use plumb_store::{Filter, FurtherBlobs, Mark, MarkKind, QueryCell, ResultStore, Store, TagChange};
 use serde_json::Value;
 
 const DESTINATION: &str = "db:5432/results";
@@ -30,10 +30,26 @@ fn runs_wait_until_they_are_noted() {
     let mut other = Store::open_in_memory().unwrap();
     store.tag(FIRST, "nightly", TagChange::Add).unwrap();
     let rows = store.list(&Filter { ids: Some(vec![FIRST.to_owned()]), ..Filter::default() }).unwrap();
-    other.import_shared(&result(FIRST, 1), &rows[0], DESTINATION).unwrap();
+    let further = FurtherBlobs { phases: store.phase_blobs(FIRST).unwrap(), histograms: Vec::new() };
+    other.import_shared(&result(FIRST, 1), &rows[0], &further, DESTINATION).unwrap();
+    assert_eq!(other.intervals(FIRST).unwrap(), store.intervals(FIRST).unwrap());
     assert_eq!(other.unpushed(DESTINATION).unwrap(), [""; 0]);
     assert_eq!(other.ids_with_result().unwrap(), [FIRST.to_owned()].into());
     assert_eq!(other.query("SELECT tag FROM run_tag").unwrap().rows, [[QueryCell::Text("nightly".to_owned())]]);
+}
+
+// Protects: a damaged series of a shared database is refused before anything is stored.
+#[test]
+fn damaged_series_are_refused() {
+    let store = with_two_runs();
+    let row = &store.list(&Filter::default()).unwrap()[0];
+    let mut other = Store::open_in_memory().unwrap();
+    for blob in [&b""[..], b"\x09", b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"] {
+        let mut further = FurtherBlobs { phases: store.phase_blobs(SECOND).unwrap(), histograms: Vec::new() };
+        further.phases[0].series[0].data = blob.to_vec();
+        other.import_shared(&result(SECOND, 2), row, &further, DESTINATION).unwrap_err();
+        assert!(other.ids_with_result().unwrap().is_empty(), "{blob:?}");
+    }
 }
 
 // Protects: a tag or mark that a user adds later is pushed, too, once.

@@ -221,7 +221,7 @@ fn pull_all(
             }
             Err(error) => return Ok(Some(error)),
         };
-        match store.import_shared(&result, row, &report.source) {
+        match store.import_shared(&result, row, &shared.further_blobs(&row.id)?, &report.source) {
             Ok(()) => report.pulled.push(row.id.clone()),
             Err(error) if is_of_one_run(&error) => {
                 report.refused.push(RefusedRun { run: row.id.clone(), reason: error.to_string() });
@@ -234,7 +234,14 @@ fn pull_all(
 
 /// Returns `true` if the error of the local store concerns one run, and others can still be pulled.
 fn is_of_one_run(error: &StoreError) -> bool {
-    matches!(error, StoreError::Begun { .. } | StoreError::Time { .. } | StoreError::Tag { .. } | StoreError::Mark)
+    matches!(
+        error,
+        StoreError::Begun { .. }
+            | StoreError::Time { .. }
+            | StoreError::Tag { .. }
+            | StoreError::Mark
+            | StoreError::Unreadable { .. }
+    )
 }
 
 /// Reports refused runs and the error that ended the command early.

@@ -66,6 +66,12 @@ fn results_are_pushed_once_and_pulled_equal() {
     pull(&there, &url, &[]).expect(0).expect_stdout(&["nothing to pull: all 3 runs are"]);
     assert_eq!(results(&there), results(&here));
     there.plumb("list --tag three").expect(0).expect_stdout(&["random-read"]);
+    // With the series, histograms and commands of the host that measured.
+    for words in ["list --json", "show last --plot", "report last"] {
+        assert_eq!(there.plumb(words).expect(0).out, here.plumb(words).expect(0).out, "{words}");
+    }
+    let hdr = "SELECT run_id, phase, op, kind, hex(hdr) FROM histogram ORDER BY 1, 2, 3, 4";
+    assert_eq!(there.query(hdr), here.query(hdr));
     // Pulled runs are not pushed back.
     push(&there, &url).expect(0).expect_stdout(&["nothing to push"]);
     // The tables of numbers have what the documents have, and the month is that of the id.
