@@ -92,7 +92,7 @@ pub(super) fn select(store: &dyn ResultStore, text: &str) -> Result<Vec<RunRow>,
             Condition::Key("study", name) => study = Some(store.find_study(name)?),
             Condition::Key("run", id) => named.get_or_insert_default().extend([store.find(id)?]),
             Condition::Key(key, value) => {
-                let key = Key::parse(key)
+                let key = Key::from_name(key)
                     .ok_or_else(|| SelectionError::Key { text: text.to_owned(), key: key.to_owned() })?;
                 let having = |row: &RunRow| key.values(row).iter().any(|one| one == value);
                 let before = kept.take();
