@@ -1,4 +1,4 @@
-//! The virtual environment of the tests of the Python package: what they need comes from PyPI, and not from Debian.
+//! The virtual environment of the tests of the Python package and of exports: what they need comes from PyPI, and not from Debian.
 
 use crate::packages::is_root;
 use crate::tools::{run, target_directory, workspace};

@@ -92,11 +92,11 @@ class Store:
     def runs(
         self, query: Query = None, *, study: str | None = None, frame: Literal["pandas", "polars"] = "pandas"
     ) -> pandas.DataFrame | polars.DataFrame:
-        """Returns the numbers of stored runs, one row for each, through Parquet. `docs/report.md` lists the columns.
+        """Returns the numbers of stored runs, one row for each, through Parquet. `docs/export.md` lists the columns.
 
         Args:
             query: Which runs; all if it is not given.
-            study: Only the runs of this study, with a column for each factor; then `query` must be absent.
+            study: Only the runs of this study, whose levels are JSON in the column `factors`; then `query` must be absent.
             frame: The library of the table that is returned.
 
         Raises:

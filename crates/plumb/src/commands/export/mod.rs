@@ -16,9 +16,13 @@ use plumb_document::json;
 use plumb_engine::guard::OutputFile;
 use plumb_export::{FlatResult, FlatStudy, bencher, horreum, opensearch};
 use plumb_result::tidy::TidyTable;
-use plumb_store::{Filter, FurtherColumns, RunStatus, Store, StoreError};
+use plumb_store::{Filter, FurtherColumns, ResultStore, RunStatus, StoreError};
+use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 use std::path::Path;
+
+/// Number of runs whose tags are read at once.
+const RUNS_AT_ONCE: usize = 200;
 
 pub(crate) fn run(arguments: &ExportArguments, common: &Common) -> Result<End, Stopped> {
     let form = &arguments.form;
@@ -47,10 +51,10 @@ pub(crate) fn run(arguments: &ExportArguments, common: &Common) -> Result<End, S
         ));
     }
     let store = session::store_to_read(common)?;
-    let ids = selected(&store, arguments)?;
+    let ids = selected(&*store, arguments)?;
     let mut names = Names::new(arguments.anonymise);
-    names.learn_runs(&store, &ids)?;
-    let mut source = Source { store: &store, ids: &ids, names: &mut names };
+    names.learn_runs(&*store, &ids)?;
+    let mut source = Source { store: &*store, ids: &ids, names: &mut names };
     if is_json {
         source.print_json()?;
     } else if form.csv {
@@ -70,7 +74,7 @@ pub(crate) fn run(arguments: &ExportArguments, common: &Common) -> Result<End, S
     Ok(End::Done)
 }
 
-fn selected(store: &Store, arguments: &ExportArguments) -> Result<Vec<String>, Stopped> {
+fn selected(store: &dyn ResultStore, arguments: &ExportArguments) -> Result<Vec<String>, Stopped> {
     if let Some(study) = &arguments.study {
         let id = super::study::find(store, study)?;
         return Ok(store.study_runs(&id)?.into_iter().filter_map(|run| run.run_id).collect());
@@ -84,7 +88,7 @@ fn selected(store: &Store, arguments: &ExportArguments) -> Result<Vec<String>, S
 
 /// The selected runs, whose names are replaced on the way if the user asked for it.
 struct Source<'a> {
-    store: &'a Store,
+    store: &'a dyn ResultStore,
     ids: &'a [String],
     names: &'a mut Names,
 }
@@ -99,7 +103,7 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Like [`Store::export_json`], but with names replaced.
+    /// Like [`ResultStore::export_json`], but with names replaced.
     fn anonymous_json(&mut self) -> Result<String, Stopped> {
         let texts = self
             .ids
@@ -119,18 +123,22 @@ impl Source<'_> {
     fn each_flat(&mut self, take: &mut dyn FnMut(FlatResult) -> Result<(), Stopped>) -> Result<(), Stopped> {
         let studies = plumb_study::placed::columns(self.store, self.ids)?;
         // A UUIDv7 begins with its time.
-        let mut ids: Vec<&String> = self.ids.iter().collect();
+        let mut ids = self.ids.to_vec();
         ids.sort_unstable();
         ids.dedup();
-        for id in ids {
-            let result = match self.store.get(id) {
-                Ok(result) => self.names.shown(result)?,
-                Err(StoreError::NoResult { .. }) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let tags = self.store.tags(id)?.into_iter().map(|tag| self.names.text(tag)).collect();
-            let study = study_of(&studies, id, self.names);
-            take(FlatResult::from_result(&result, tags, study))?;
+        for ids in ids.chunks(RUNS_AT_ONCE) {
+            let numbers = self.store.run_numbers(ids)?.into_iter();
+            let mut tags: BTreeMap<String, Vec<String>> = numbers.map(|run| (run.id, run.tags)).collect();
+            for id in ids {
+                let result = match self.store.get(id) {
+                    Ok(result) => self.names.shown(result)?,
+                    Err(StoreError::NoResult { .. }) => continue,
+                    Err(error) => return Err(error.into()),
+                };
+                let tags = tags.remove(id).unwrap_or_default();
+                let tags = tags.into_iter().map(|tag| self.names.text(tag)).collect();
+                take(FlatResult::from_result(&result, tags, study_of(&studies, id, self.names)))?;
+            }
         }
         Ok(())
     }
