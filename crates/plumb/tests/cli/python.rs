@@ -95,8 +95,8 @@ fn the_tables_and_the_notebook_work() {
 fn the_types_are_strict() {
     let Some(python) = environment() else { return };
     for version in VERSIONS {
-        let caches = tempfile::tempdir().unwrap();
-        let cache = caches.path().to_str().unwrap();
+        // Kept, so that only the first run reads the types of pandas and polars.
+        let cache = concat!(env!("CARGO_TARGET_TMPDIR"), "/mypy");
         let options = ["-m", "mypy", "--strict", "--python-version", version, "--cache-dir", cache];
         succeeds(&Home::new(), &python, &[&options[..], &["python/plumb_storage", "tests", "generate.py"]].concat());
     }
