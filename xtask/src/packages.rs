@@ -58,6 +58,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "r-base-core", purpose: "the script of examples/" },
     Package { name: "ansible-core", purpose: "the inventory of examples/" },
     Package { name: "jq", purpose: "the inventory of examples/" },
+    Package { name: "minisign", purpose: "another maker and reader of bundles' signatures" },
     Package { name: "docker-compose", purpose: "the services of examples/" },
     Package { name: "kubernetes-client", purpose: "the jobs of examples/" },
     Package { name: "python3-yaml", purpose: "the recipes of examples/" },

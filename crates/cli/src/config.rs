@@ -122,8 +122,8 @@ impl Config {
     pub fn with_file() -> Result<(&'static ConfigFile, &'static Config), Stopped> {
         static OF_USER: OnceLock<(ConfigFile, Config)> = OnceLock::new();
         if OF_USER.get().is_none() {
-            let read = match path() {
-                Some(path) => Config::at(&path, rustix::process::geteuid().as_raw())?,
+            let read = match directory() {
+                Some(directory) => Config::at(&directory.join("config.toml"), rustix::process::geteuid().as_raw())?,
                 None => (ConfigFile::NoHome, Config::default()),
             };
             OF_USER.get_or_init(|| read);
@@ -186,11 +186,11 @@ impl Config {
     }
 }
 
-/// Returns the path of the file; `None` without a home directory.
-fn path() -> Option<PathBuf> {
+/// Returns the user's directory for settings and keys; `None` without a home directory.
+pub fn directory() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let directory = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
-    Some(directory.join("plumb/config.toml"))
+    Some(directory.join("plumb"))
 }
 
 #[cfg(test)]

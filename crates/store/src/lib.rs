@@ -30,6 +30,7 @@ mod result_store;
 mod series;
 mod shared;
 mod statement;
+mod stored;
 mod study;
 mod sweep;
 mod write;
@@ -54,6 +55,7 @@ pub use result_store::{
     RunNumbers, SeriesBlob,
 };
 pub use shared::{FurtherBlobs, LocalDocument, LocalRun, LocalTable};
+pub use stored::{BlobKind, StoredBlob, StoredRun};
 pub use study::{
     SharedPlace, SharedStudy, StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd,
     StudyRunRow, StudyRunStatus,

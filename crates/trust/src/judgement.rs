@@ -25,7 +25,9 @@ pub(crate) fn worst_first(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
 }
 
-pub(crate) fn verdict(findings: &[Finding]) -> RunVerdict {
+/// Returns the verdict that follows from the findings of a run. It passes only if the checks that show what was measured had
+/// their evidence.
+pub fn verdict(findings: &[Finding]) -> RunVerdict {
     let decisive_unseen =
         findings.iter().any(|finding| finding.level == Level::Skipped && DECISIVE.contains(&finding.code.as_str()));
     match RunVerdict::from_findings(findings) {

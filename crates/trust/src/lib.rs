@@ -55,7 +55,7 @@ pub use hosts::{Measured, judge_hosts, of_ranks};
 pub use judge::{
     MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, RunModes, is_below_floor, judge, judge_comparison, phase_results, run_modes,
 };
-pub use judgement::Judgement;
+pub use judgement::{Judgement, verdict};
 pub use limiter::limiter;
 pub use live::{LiveJudge, PhaseNews};
 pub use load::declare_load_of;

@@ -49,6 +49,9 @@ pub(crate) struct ExportForm {
     /// Print one document per run for Horreum, one per line.
     #[arg(long)]
     pub horreum: bool,
+    /// Write the named runs, with their histograms and series, to one file signed by your key (`plumb key`).
+    #[arg(long, value_name = "FILE")]
+    pub bundle: Option<PathBuf>,
     /// Print the labels that Horreum extracts from these documents, and export nothing.
     #[arg(long, conflicts_with_all = ["runs", "study", "tag"])]
     pub horreum_labels: bool,

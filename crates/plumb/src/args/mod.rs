@@ -4,6 +4,7 @@ mod compare;
 mod export;
 mod measure;
 mod net;
+mod publish;
 
 pub(crate) use compare::{CompareArguments, GateArguments, NoiseArguments};
 pub(crate) use export::ExportArguments;
@@ -12,6 +13,7 @@ pub(crate) use net::NetArguments;
 pub(crate) use plumb_cli::agent::AgentArguments;
 pub(crate) use plumb_cli::common::Common;
 pub(crate) use plumb_cli::live_output::LiveArguments;
+pub(crate) use publish::{KeyArguments, VerifyArguments};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -156,7 +158,7 @@ pub(crate) enum PlumbCommand {
     },
     /// Write a report with charts of a run, a comparison, a study or any stored runs: HTML, a workbook, PNG, SVG, Markdown.
     Report(ReportArguments),
-    /// Export stored runs as JSON, CSV, JSON Lines or Parquet, and for OpenSearch, Bencher and Horreum.
+    /// Export stored runs as JSON, CSV, JSON Lines or Parquet, for OpenSearch, Bencher and Horreum, or as a signed bundle.
     Export(ExportArguments),
     /// Add results from files to the database: Plumb's own and those of other tools.
     ///
@@ -214,6 +216,13 @@ pub(crate) enum PlumbCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Make the key that signs your bundles, or print its public key.
+    Key(KeyArguments),
+    /// Check a signed bundle offline: hashes, signature, and what follows from its evidence.
+    ///
+    /// It names the signer by the fingerprint of the key. Known are your own key, those of ~/.config/plumb/trusted-keys and that of
+    /// --key.
+    Verify(VerifyArguments),
     /// Print the JSON Schema of a format that Plumb reads or writes.
     ///
     /// docs/json.md says what stays the same between versions, and how a break is announced. In short: a

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod audit;
+pub(crate) mod bundle;
 pub(crate) mod capacity;
 pub(crate) mod check;
 pub(crate) mod clean;
@@ -12,6 +13,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fit_for;
 pub(crate) mod gate;
+pub(crate) mod key;
 pub(crate) mod marks;
 pub(crate) mod measure;
 pub(crate) mod names;

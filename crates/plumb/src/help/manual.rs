@@ -95,6 +95,11 @@ const FILES: &[(&str, &str)] = &[
         "What may be overwritten for good (allow = [\"/path\", \"serial\"]), and what may be filled (fill = [\"/path\"]). \
          Ignored if others than you and root can write to it. See plumb config and docs/config.md.",
     ),
+    ("~/.config/plumb/signing.key", "The private key that signs bundles, in minisign's format. See plumb key."),
+    (
+        "~/.config/plumb/trusted-keys",
+        "Public keys whose signatures plumb verify knows: one a line, and after a blank the owner's name.",
+    ),
     ("~/.local/share/plumb/plumb.db", "Results, in SQLite. See plumb query and docs/store.md."),
     ("~/.local/share/plumb/testdirs/", "Which test directories exist, so that plumb clean finds them after a kill."),
     ("~/.local/share/plumb/kernels/, /var/lib/plumb/kernels/", "Unpacked kernels for virtual machines."),

@@ -34,7 +34,8 @@ const DONE: Exit = exit("0", "done");
 const TRUSTED: Exit = exit("0", "done, and the checks did not reject the result");
 const ASSERTED: Exit = exit(
     "1",
-    "done, but a condition is false: --assert, a limit of fit-for, a regression of gate, a broken rule of posix",
+    "done, but a condition is false: --assert, a limit of fit-for, a regression of gate, a broken rule of posix, a bundle that fails \
+     verify",
 );
 const RUN_ASSERTED: Exit = exit(
     "1",
@@ -594,6 +595,7 @@ pub(crate) const TOPICS: &[Topic] = &[
             example("Write the documents of OpenSearch's bulk API", "plumb export --opensearch numbers.ndjson"),
             example("Print tagged runs for `bencher run --adapter json`", "plumb export --tag pr-123 --bmf"),
             example("Print the latest run for Horreum", "plumb export last --horreum"),
+            example("Write it to one signed file, which others can check", "plumb export last --bundle run.plumb"),
         ],
         exits: READS,
     },
@@ -646,6 +648,27 @@ pub(crate) const TOPICS: &[Topic] = &[
             ),
         ],
         exits: SHARES,
+    },
+    Topic {
+        command: "key",
+        examples: &[
+            example("Make a key that signs your bundles", "plumb key"),
+            example("Print its public key for those who check them", "plumb key --show"),
+        ],
+        exits: &[DONE, WRONG_WORDS, READ_IO, exit("5", "a key exists and is not overwritten")],
+    },
+    Topic {
+        command: "verify",
+        examples: &[
+            example("Check a bundle that somebody sent you", "plumb verify run.plumb"),
+            example("Accept only one signer", "plumb verify run.plumb --key alice.pub"),
+        ],
+        exits: &[
+            exit("0", "done, and no check failed; the signer may be unknown"),
+            exit("1", "done, but the bundle was changed, contradicts itself, or has another signer than --key"),
+            exit("2", "the command line is wrong, or the file is not a whole bundle"),
+            READ_IO,
+        ],
     },
     Topic {
         command: "schema",

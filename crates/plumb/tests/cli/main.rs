@@ -13,6 +13,7 @@ mod anonymise;
 mod audit;
 mod bonnie;
 mod both_stores;
+mod bundle;
 mod commands;
 mod comments;
 mod compare;

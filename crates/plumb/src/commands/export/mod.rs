@@ -26,12 +26,16 @@ const RUNS_AT_ONCE: usize = 200;
 
 pub(crate) fn run(arguments: &ExportArguments, common: &Common) -> Result<End, Stopped> {
     let form = &arguments.form;
-    let is_json = !(form.csv || form.ndjson || form.parquet.is_some() || form.opensearch.is_some());
+    let is_json =
+        !(form.csv || form.ndjson || form.parquet.is_some() || form.opensearch.is_some() || form.bundle.is_some());
     let is_json = is_json && !(form.opensearch_template || form.bmf || form.horreum || form.horreum_labels);
     if common.json && !is_json {
         return Err(Stopped::usage(
             "--json and the options for other formats exclude each other; `plumb export` writes JSON by default",
         ));
+    }
+    if let Some(path) = &form.bundle {
+        return super::bundle::export(arguments, path, common);
     }
     if arguments.site.is_some() && form.parquet.is_none() {
         return Err(Stopped::usage("--site names a part of a Parquet directory; add --parquet DIR, or leave it out"));
@@ -74,7 +78,8 @@ pub(crate) fn run(arguments: &ExportArguments, common: &Common) -> Result<End, S
     Ok(End::Done)
 }
 
-fn selected(store: &dyn ResultStore, arguments: &ExportArguments) -> Result<Vec<String>, Stopped> {
+/// Returns the ids of the named runs, of a study or a tag, or of all finished runs.
+pub(super) fn selected(store: &dyn ResultStore, arguments: &ExportArguments) -> Result<Vec<String>, Stopped> {
     if let Some(study) = &arguments.study {
         let id = super::study::find(store, study)?;
         return Ok(store.study_runs(&id)?.into_iter().filter_map(|run| run.run_id).collect());
