@@ -190,6 +190,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
             let filter = commands::share::filter(host.as_deref(), *since, tag.as_deref());
             commands::share::pull(from, &filter, common)
         }
+        PlumbCommand::Site(arguments) => commands::site::run(arguments, common),
         PlumbCommand::Key(arguments) => commands::key::run(arguments, common),
         PlumbCommand::Verify(arguments) => commands::bundle::run_verify(arguments, common),
         PlumbCommand::Schema { form } => commands::schema::run(*form),

@@ -23,6 +23,7 @@ pub mod posix;
 pub mod repeat;
 pub mod run;
 mod screen;
+pub mod site;
 pub mod stream;
 pub mod study;
 pub mod study_plan;

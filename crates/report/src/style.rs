@@ -35,6 +35,19 @@ pub enum Ink {
     Faint,
 }
 
+impl Ink {
+    /// Returns the class of the ink in HTML pages.
+    pub(crate) const fn class(self) -> &'static str {
+        match self {
+            Ink::Strong => "answer",
+            Ink::Good => "good",
+            Ink::Caution => "caution",
+            Ink::Bad => "bad",
+            Ink::Faint => "faint",
+        }
+    }
+}
+
 impl Style {
     /// Plain text with a width of 100 columns.
     pub const PLAIN: Style = Style { width: 100, colour: Colour::Never };

@@ -13,7 +13,7 @@ pub(crate) use net::NetArguments;
 pub(crate) use plumb_cli::agent::AgentArguments;
 pub(crate) use plumb_cli::common::Common;
 pub(crate) use plumb_cli::live_output::LiveArguments;
-pub(crate) use publish::{KeyArguments, VerifyArguments};
+pub(crate) use publish::{KeyArguments, SiteArguments, VerifyArguments};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -216,6 +216,8 @@ pub(crate) enum PlumbCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Write chosen results as static pages with downloads, for GitHub Pages or any web server.
+    Site(SiteArguments),
     /// Make the key that signs your bundles, or print its public key.
     Key(KeyArguments),
     /// Check a signed bundle offline: hashes, signature, and what follows from its evidence.

@@ -67,6 +67,11 @@ pub(super) fn signing_key() -> Result<SigningKey, Stopped> {
     load(&path()?)
 }
 
+/// Returns whether the user has a signing key.
+pub(super) fn exists() -> bool {
+    path().is_ok_and(|path| path.exists())
+}
+
 /// Returns the keys that the user trusts: those of `trusted-keys`, and the user's own.
 pub(super) fn trusted() -> Result<Vec<NamedKey>, Stopped> {
     let Some(directory) = config::directory() else { return Ok(Vec::new()) };

@@ -30,6 +30,7 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod share;
 pub(crate) mod shell;
+pub(crate) mod site;
 pub(crate) mod store;
 pub(crate) mod study;
 pub(crate) mod sweep;

@@ -245,7 +245,15 @@ fn run_report(result: &RunResult, runs: &[String], store: Option<&dyn ResultStor
     with_document(full::run_report(result, runs.len(), &over_time, numbers), result)
 }
 
-fn comparison_report(comparison: &Comparison, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
+/// Builds the report of a stored run. `run` is a whole id.
+pub(super) fn stored_run_report(store: &dyn ResultStore, run: &str) -> Result<FullReport, Stopped> {
+    run_report(&store.get(run)?, &[run.to_owned()], Some(store))
+}
+
+pub(super) fn comparison_report(
+    comparison: &Comparison,
+    store: Option<&dyn ResultStore>,
+) -> Result<FullReport, Stopped> {
     let Some(store) = store else {
         return with_document(full::comparison_report(comparison, &[], TidyTable::default()), comparison);
     };

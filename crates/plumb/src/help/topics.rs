@@ -650,6 +650,15 @@ pub(crate) const TOPICS: &[Topic] = &[
         exits: SHARES,
     },
     Topic {
+        command: "site",
+        examples: &[
+            example("Publish the latest run", "plumb site public last"),
+            example("Publish runs with a tag, without names", "plumb site public tag:nightly --anonymise"),
+            example("Publish all runs under a title", "plumb site public --all --title 'Disks of the lab'"),
+        ],
+        exits: &[DONE, WRONG_WORDS, READ_IO, exit("5", "the directory has files that `plumb site` did not make")],
+    },
+    Topic {
         command: "key",
         examples: &[
             example("Make a key that signs your bundles", "plumb key"),

@@ -79,6 +79,7 @@ mod report;
 mod share;
 mod share_kills;
 mod simulated;
+mod site;
 mod store;
 mod stored_runs;
 mod streams;

@@ -1,17 +1,17 @@
 //! Prints a report as one HTML file without network access or scripts. Charts are SVG in the page, in two widths.
 
-use super::FullReport;
+use super::{FullReport, PageLink};
 use crate::document::{ReportPart, ReportTable, fact_table};
-use crate::style::Ink;
 use crate::table::Align;
 use askama::Template;
-use plumb_chart::{NARROW, WIDE, style_sheet};
+use plumb_chart::{NARROW, WIDE};
 
 #[derive(Template)]
 #[template(path = "page.html")]
 struct Page<'a> {
     title: &'a str,
-    colours: String,
+    rules: String,
+    links: &'a [PageLink],
     parts: Vec<HtmlPart>,
     document: Option<&'a str>,
 }
@@ -39,9 +39,20 @@ struct HtmlCell {
 pub(super) fn page(report: &FullReport) -> String {
     let mut parts: Vec<HtmlPart> = report.parts.iter().filter(|part| !is_empty(part)).map(part).collect();
     name_tables(&mut parts);
-    let page = Page { title: &report.title, colours: style_sheet(), parts, document: report.document.as_deref() };
+    let page = Page {
+        title: &report.title,
+        rules: if report.links.is_empty() { style_sheet() } else { site_style_sheet() },
+        links: &report.links,
+        parts,
+        document: report.document.as_deref(),
+    };
     // Rendering into memory cannot fail.
     page.render().unwrap_or_default()
+}
+
+/// Returns the style sheet of pages and contents.
+pub fn style_sheet() -> String {
+    format!("{}\n{}", plumb_chart::style_sheet(), include_str!("../../templates/page.css"))
 }
 
 /// Gives each table a name for screen readers: the heading above it, numbered if the heading has several tables.
@@ -63,13 +74,18 @@ fn is_empty(part: &ReportPart) -> bool {
     matches!(part, ReportPart::Text(_, text) if text.is_empty())
 }
 
+/// Returns the style sheet of pages that are part of a site.
+pub(crate) fn site_style_sheet() -> String {
+    format!("{}{}", style_sheet(), include_str!("../../templates/site.css"))
+}
+
 fn part(part: &ReportPart) -> HtmlPart {
     match part {
         ReportPart::Heading(text) => HtmlPart::Heading(text.clone()),
-        ReportPart::Text(ink, text) => HtmlPart::Text { class: class(*ink), text: text.clone() },
+        ReportPart::Text(ink, text) => HtmlPart::Text { class: ink.class(), text: text.clone() },
         ReportPart::List(items) => {
             let item = |item: &crate::document::Item| HtmlItem {
-                class: class(item.ink),
+                class: item.ink.class(),
                 head: item.head.trim().to_owned(),
                 text: item.text.clone(),
             };
@@ -93,15 +109,5 @@ fn table(table: &ReportTable) -> HtmlPart {
         name: String::new(),
         head: table.columns.iter().map(|head| &head.title).enumerate().map(cell).collect(),
         rows: table.rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect(),
-    }
-}
-
-const fn class(ink: Ink) -> &'static str {
-    match ink {
-        Ink::Strong => "answer",
-        Ink::Good => "good",
-        Ink::Caution => "caution",
-        Ink::Bad => "bad",
-        Ink::Faint => "faint",
     }
 }

@@ -20,9 +20,12 @@ mod trace;
 mod workbook;
 
 pub use compare::comparison_report;
+pub(crate) use html::site_style_sheet;
+pub use html::style_sheet;
 pub use net::networks_report;
 pub use over_time::PhaseOverTime;
 pub use repeat::{ladder_report, rounds_report};
+pub(crate) use run::headline;
 pub use run::run_report;
 pub use runs::runs_report;
 pub use study::study_report;
@@ -43,16 +46,33 @@ pub struct FullReport {
     numbers: TidyTable,
     /// JSON form of the subject.
     document: Option<String>,
+    /// Links above the title of the HTML page.
+    links: Vec<PageLink>,
+}
+
+/// A link of an HTML page that is part of a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageLink {
+    pub text: String,
+    /// Address relative to the page.
+    pub address: String,
+    /// Whether a browser saves the file instead of showing it.
+    pub is_download: bool,
 }
 
 impl FullReport {
     fn new(title: String, parts: Vec<ReportPart>, numbers: TidyTable) -> FullReport {
-        FullReport { title, parts, numbers, document: None }
+        FullReport { title, parts, numbers, document: None, links: Vec::new() }
     }
 
     /// Adds the JSON form of the subject, which the HTML page shows at its end on request.
     pub fn with_document(self, json: String) -> FullReport {
         FullReport { document: Some(json), ..self }
+    }
+
+    /// Adds links above the title of the HTML page, for a page of a site.
+    pub fn with_links(self, links: Vec<PageLink>) -> FullReport {
+        FullReport { links, ..self }
     }
 
     /// Applies `change` to every text of the report: title, paragraphs, tables, charts and numbers.

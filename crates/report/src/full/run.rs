@@ -135,7 +135,7 @@ fn answer(result: &RunResult) -> Vec<ReportPart> {
 }
 
 /// Returns `read 1.20 GB/s (device)`; for a flow, its transactions.
-fn headline(phase: &PhaseResult) -> Option<String> {
+pub(crate) fn headline(phase: &PhaseResult) -> Option<String> {
     let transactions = Metric { subject: Subject::Transaction, quantity: Quantity::Rate };
     if let Some(rate) = value(phase, transactions) {
         return Some(format!("{} transactions", format::metric(rate, transactions)));

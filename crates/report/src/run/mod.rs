@@ -133,7 +133,7 @@ pub(crate) fn verdict(result: &RunResult) -> String {
     format!("{}{rest}", words.sentence())
 }
 
-pub(crate) fn verdict_ink(verdict: RunVerdict) -> Ink {
+pub(crate) const fn verdict_ink(verdict: RunVerdict) -> Ink {
     match verdict {
         RunVerdict::Pass => Ink::Good,
         RunVerdict::Caution | RunVerdict::Unknown => Ink::Caution,
