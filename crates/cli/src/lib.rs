@@ -19,6 +19,7 @@ pub mod pending;
 pub mod progress;
 pub mod ranks;
 pub mod recordings;
+pub mod serve;
 pub mod session;
 pub mod space_budget;
 pub mod stream;

@@ -15,6 +15,7 @@
 //! ```
 
 mod amount;
+mod either;
 mod error;
 mod input;
 mod json;
@@ -25,6 +26,7 @@ mod tests;
 mod tools;
 mod xml;
 
+pub use either::{ResultsError, read_results};
 pub use error::ImportError;
 pub use tools::{TOOLS, Tool};
 

@@ -193,6 +193,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Site(arguments) => commands::site::run(arguments, common),
         PlumbCommand::Key(arguments) => commands::key::run(arguments, common),
         PlumbCommand::Verify(arguments) => commands::bundle::run_verify(arguments, common),
+        PlumbCommand::Serve(_) => commands::serve::run(),
         PlumbCommand::Schema { form } => commands::schema::run(*form),
         PlumbCommand::Config => commands::config::run(common),
         PlumbCommand::Clean { paths } => commands::clean::run(paths, common),

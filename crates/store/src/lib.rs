@@ -19,6 +19,7 @@ mod mark;
 mod network;
 mod noise;
 mod open;
+mod overview;
 mod owner;
 mod query;
 mod queue;
@@ -27,12 +28,14 @@ mod read;
 mod recover;
 mod repeat;
 mod result_store;
+mod search;
 mod series;
 mod shared;
 mod statement;
 mod stored;
 mod study;
 mod sweep;
+mod token;
 mod write;
 
 pub use diff::FactDifference;
@@ -45,6 +48,7 @@ pub use keep::{KeepError, save_next_to};
 pub use mark::{Mark, MarkKind, retraction};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
+pub use overview::{ConformanceRow, MachineRow, PlaceRow, StorageRow};
 pub use query::{QueryCell, QueryLimits, QueryTable};
 pub use queue::Queue;
 pub use queue_directory::Waiting;
@@ -54,10 +58,12 @@ pub use result_store::{
     FloorRow, HistogramBlob, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, ResultStore,
     RunNumbers, SeriesBlob,
 };
+pub use search::{FoundRun, FoundRuns, KnownValues, PhaseNumbers, RunKey, RunQuery};
 pub use shared::{FurtherBlobs, LocalDocument, LocalRun, LocalTable};
 pub use stored::{BlobKind, StoredBlob, StoredRun};
 pub use study::{
     SharedPlace, SharedStudy, StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd,
     StudyRunRow, StudyRunStatus,
 };
+pub use token::{TokenRow, TokenScope};
 pub use write::{Partial, RunLog, RunStart, TagChange, rfc3339};

@@ -40,6 +40,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0012_repeat.sql"),
     include_str!("migrations/0013_pushed.sql"),
     include_str!("migrations/0014_marks.sql"),
+    include_str!("migrations/0015_serve.sql"),
 ];
 
 /// Schema version that this program writes.
@@ -132,6 +133,23 @@ impl Store {
                 }
             }
             opened => opened,
+        }
+    }
+
+    /// Opens another connection to a database that is open already, for reading alone. It creates, migrates and folds nothing.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be opened or has another schema.
+    pub fn open_reader(path: &Path) -> Result<Store, StoreError> {
+        let refused = |error: rusqlite::Error| StoreError::Open { path: path.to_owned(), reason: error.to_string() };
+        let database = Database::at(path)?;
+        let connection = connect(database.path(), OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(refused)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(refused)?;
+        connection.execute_batch("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY;").map_err(refused)?;
+        let store = Store::on(connection, database.path(), true);
+        match store.schema_version()? {
+            SCHEMA_VERSION => Ok(store),
+            found => Err(StoreError::Newer { path: store.path, found, known: SCHEMA_VERSION }),
         }
     }
 

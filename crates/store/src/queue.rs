@@ -244,6 +244,11 @@ impl Store {
         self.import_directory(&directory_of(&self.path), damaged);
     }
 
+    /// Returns `true` if runs wait next to a database, which [`Store::open`] takes in.
+    pub fn has_queued_runs(path: &Path) -> bool {
+        files_in(&directory_of(path)).is_ok_and(|files| !files.is_empty())
+    }
+
     /// Imports runs queued next to a symbolic link to this database, where earlier versions put them.
     pub fn import_queue_of_link(&mut self, link: &Path) {
         // An in-memory store would lose the runs.

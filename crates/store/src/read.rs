@@ -99,6 +99,18 @@ pub struct PhaseIntervals {
     pub latency_map: LatencyMap,
 }
 
+/// The columns that [`run_row`] reads. Unit separators cannot occur in a tag; in a path they would only split its display.
+pub(crate) const RUN_COLUMNS: &str =
+    "run.id, run.started_at, run.name, run.status, run.reason, run.verdict, run.wall_ns, run.command,
+     (SELECT group_concat(path, char(31)) FROM (SELECT DISTINCT target.path FROM run_target
+        JOIN target ON target.id = target_id WHERE run_id = run.id ORDER BY target.path)),
+     (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag)),
+     run.owner, run.dialect,
+     (SELECT hostname FROM environment JOIN machine ON machine.id = machine_id
+        WHERE environment.id = run.environment_id),
+     (SELECT json_group_array(json_object('id', id, 'kind', kind, 'reason', reason, 'at', at, 'author', author))
+        FROM (SELECT * FROM mark WHERE run_id = run.id ORDER BY at, id))";
+
 /// Reads of runs, which [`ResultStore`] offers for both databases.
 impl Store {
     /// Returns the runs that match a filter, newest first.
@@ -106,21 +118,21 @@ impl Store {
         let failed = self.failed("listing runs");
         let FilterSql { conditions, values } = filter.sql(SqlFamily::Sqlite);
         let limit = filter.limit.map_or(-1, i64::from);
-        // Unit separators cannot occur in a tag; in a path they would only split its display.
         let sql = format!(
-            "SELECT run.id, run.started_at, run.name, run.status, run.reason, run.verdict, run.wall_ns, run.command,
-               (SELECT group_concat(path, char(31)) FROM (SELECT DISTINCT target.path FROM run_target
-                  JOIN target ON target.id = target_id WHERE run_id = run.id ORDER BY target.path)),
-               (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag)),
-               run.owner, run.dialect,
-               (SELECT hostname FROM environment JOIN machine ON machine.id = machine_id
-                  WHERE environment.id = run.environment_id),
-               (SELECT json_group_array(json_object('id', id, 'kind', kind, 'reason', reason, 'at', at, 'author', author))
-                  FROM (SELECT * FROM mark WHERE run_id = run.id ORDER BY at, id))
+            "SELECT {RUN_COLUMNS}
              FROM run WHERE {conditions} ORDER BY run.started_at DESC, run.id DESC LIMIT {limit}"
         );
         let mut statement = self.connection.prepare(&sql).map_err(&failed)?;
         statement.query_map(params_from_iter(&values), run_row).and_then(Iterator::collect).map_err(&failed)
+    }
+
+    /// Returns what a list says of a run. `run` is a whole id.
+    pub fn run(&self, run: &str) -> Result<RunRow, StoreError> {
+        self.connection
+            .prepare_cached(&format!("SELECT {RUN_COLUMNS} FROM run WHERE run.id = ?1"))
+            .and_then(|mut statement| statement.query_row([run], run_row).optional())
+            .map_err(self.failed("reading a run"))?
+            .ok_or_else(|| StoreError::NotFound { path: self.path.clone(), text: run.to_owned() })
     }
 
     fn ids_like(&self, text: &str) -> Result<Vec<String>, StoreError> {
@@ -382,7 +394,7 @@ fn split(text: Option<String>) -> Vec<String> {
     text.map(|text| text.split('\u{1f}').map(str::to_owned).collect()).unwrap_or_default()
 }
 
-fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+pub(crate) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let status: String = row.get(3)?;
     let verdict: Option<String> = row.get(5)?;
     // The schema's CHECKs allow no other words.

@@ -14,6 +14,7 @@ pub(crate) use plumb_cli::agent::AgentArguments;
 pub(crate) use plumb_cli::common::Common;
 pub(crate) use plumb_cli::live_output::LiveArguments;
 pub(crate) use publish::{KeyArguments, SiteArguments, VerifyArguments};
+pub(crate) use plumb_cli::serve::ServeArguments;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -225,6 +226,8 @@ pub(crate) enum PlumbCommand {
     /// It names the signer by the fingerprint of the key. Known are your own key, those of ~/.config/plumb/trusted-keys and that of
     /// --key.
     Verify(VerifyArguments),
+    /// Show stored results in a browser: runs, comparisons, histories. Starts the program `plumb-serve`.
+    Serve(ServeArguments),
     /// Print the JSON Schema of a format that Plumb reads or writes.
     ///
     /// docs/json.md says what stays the same between versions, and how a break is announced. In short: a

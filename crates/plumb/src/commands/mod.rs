@@ -28,6 +28,7 @@ pub(crate) mod repeat;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod share;
 pub(crate) mod shell;
 pub(crate) mod site;

@@ -7,11 +7,11 @@ use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
 use plumb_cli::session;
 use plumb_engine::guard::OutputFile;
-use plumb_report::full::{self, FullReport, PhaseOverTime};
+use plumb_report::full::{self, FullReport};
 use plumb_result::repeat::Repeated;
-use plumb_result::tidy::TidyTable;
 use plumb_result::{Comparison, Network, RunResult, StudyReport, Sweep};
-use plumb_store::{Filter, FurtherColumns, QueryCell, ResultStore, StoreError};
+use plumb_store::{Filter, QueryCell, ResultStore, StoreError};
+use plumb_stored_report::{self as stored_report, StoredReportError};
 use plumb_study::answer::{StudyEvidence, answer};
 use plumb_trace::show::Sheet;
 use std::path::Path;
@@ -204,97 +204,41 @@ impl Subject {
     }
 
     fn report(self, store: &dyn ResultStore) -> Result<FullReport, Stopped> {
-        match self {
-            Subject::Run(run) => run_report(&store.get(&run)?, &[run], Some(store)),
-            Subject::Comparison(id) => comparison_report(&store.comparison(&id)?, Some(store)),
-            Subject::Sweep(id) => sweep_report(&store.sweep(&id)?, Some(store)),
-            Subject::Repeated(id) => rounds_or_ladder_report(&store.repeated(&id)?, Some(store)),
-            Subject::Study(id) => study_report(&answer(&StudyEvidence::load(store, &id)?), store),
-            Subject::Runs { selection, ids } => Ok(full::runs_report(&selection, numbers(store, &ids)?)),
-        }
+        let report = match self {
+            Subject::Run(run) => stored_report::run_report(&store.get(&run)?, &[run], Some(store)),
+            Subject::Comparison(id) => stored_report::comparison_report(&store.comparison(&id)?, Some(store)),
+            Subject::Sweep(id) => stored_report::sweep_report(&store.sweep(&id)?, Some(store)),
+            Subject::Repeated(id) => stored_report::repeated_report(&store.repeated(&id)?, Some(store)),
+            Subject::Study(id) => stored_report::study_report(&answer(&StudyEvidence::load(store, &id)?), store),
+            Subject::Runs { selection, ids } => stored_report::runs_report(&selection, &ids, store),
+        };
+        report.map_err(stopped)
     }
 }
 
-/// Returns every number of the runs, with their places in studies.
-fn numbers(store: &dyn ResultStore, ids: &[String]) -> Result<TidyTable, Stopped> {
-    Ok(store.tidy(ids, &plumb_study::placed::columns(store, ids)?)?)
-}
-
-fn with_document(report: FullReport, of: &impl serde::Serialize) -> Result<FullReport, Stopped> {
-    Ok(report.with_document(plumb_document::json::to_string_pretty(of).map_err(Stopped::io)?))
-}
-
-/// Builds the report of a run. `runs` has the ids that the result was made from.
-fn run_report(result: &RunResult, runs: &[String], store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
-    // Runs that were not stored have no intervals and no table of numbers.
-    let Some(store) = store.filter(|store| runs.iter().all(|run| store.find(run).is_ok())) else {
-        return with_document(full::run_report(result, runs.len(), &[], TidyTable::default()), result);
-    };
-    let numbers = store.tidy(runs, &FurtherColumns::default())?;
-    // Medians of several runs have no intervals.
-    let phases = if let [run] = runs { store.intervals(run)? } else { Vec::new() };
-    let over_time: Vec<PhaseOverTime<'_>> = phases
-        .iter()
-        .map(|phase| PhaseOverTime {
-            name: &phase.name,
-            intervals: &phase.intervals,
-            lanes: &phase.lanes,
-            latency_map: &phase.latency_map,
-        })
-        .collect();
-    with_document(full::run_report(result, runs.len(), &over_time, numbers), result)
-}
+/// Returns how a report that cannot be made ends the command.
+fn stopped(error: StoredReportError) -> Stopped {
+    match error {
+        StoredReportError::Store(error) => error.into(),
+        StoredReportError::Json(error) => Stopped::io(error),
+    }
 
 /// Builds the report of a stored run. `run` is a whole id.
 pub(super) fn stored_run_report(store: &dyn ResultStore, run: &str) -> Result<FullReport, Stopped> {
-    run_report(&store.get(run)?, &[run.to_owned()], Some(store))
+    stored_report::run_report(&store.get(run)?, &[run.to_owned()], Some(store)).map_err(stopped)
 }
 
+/// Builds the report of a comparison.
 pub(super) fn comparison_report(
     comparison: &Comparison,
     store: Option<&dyn ResultStore>,
 ) -> Result<FullReport, Stopped> {
-    let Some(store) = store else {
-        return with_document(full::comparison_report(comparison, &[], TidyTable::default()), comparison);
-    };
-    let stored: Vec<String> = comparison.runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
-    let sides = comparison.sides_of_runs();
-    let example = |side: usize| {
-        let run = comparison.runs.iter().find(|run| sides.get(run.as_str()) == Some(&side) && stored.contains(run))?;
-        store.get(run).ok()
-    };
-    let examples: Vec<RunResult> = (0..2).map_while(example).collect();
-    with_document(full::comparison_report(comparison, &examples, numbers(store, &stored)?), comparison)
+    stored_report::comparison_report(comparison, store).map_err(stopped)
 }
-
-fn sweep_report(sweep: &Sweep, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
-    let (example, numbers) = read_repeated(&sweep.runs, store)?;
-    with_document(full::sweep_report(sweep, example.as_ref(), numbers), sweep)
 }
 
 fn is_of_repeated(tag: &str) -> bool {
     tag.starts_with("rounds-") || tag.starts_with("ladder-")
-}
-
-fn rounds_or_ladder_report(repeated: &Repeated, store: Option<&dyn ResultStore>) -> Result<FullReport, Stopped> {
-    let (example, numbers) = read_repeated(&repeated.runs().runs, store)?;
-    Ok(match repeated {
-        Repeated::Rounds(rounds) => full::rounds_report(rounds, example.as_ref(), numbers),
-        Repeated::Ladder(ladder) => full::ladder_report(ladder, example.as_ref(), numbers),
-    })
-}
-
-/// Returns one of several runs of a workload, and the stored numbers of all of them.
-fn read_repeated(runs: &[String], store: Option<&dyn ResultStore>) -> Result<(Option<RunResult>, TidyTable), Stopped> {
-    let Some(store) = store else { return Ok((None, TidyTable::default())) };
-    let stored: Vec<String> = runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
-    let example = stored.first().and_then(|run| store.get(run).ok());
-    Ok((example, numbers(store, &stored)?))
-}
-
-fn study_report(report: &StudyReport, store: &dyn ResultStore) -> Result<FullReport, Stopped> {
-    let runs: Vec<String> = store.study_runs(&report.id)?.into_iter().filter_map(|run| run.run_id).collect();
-    with_document(full::study_report(report, numbers(store, &runs)?), report)
 }
 
 impl ReportFile {
@@ -309,23 +253,23 @@ impl ReportFile {
         runs: &[String],
         store: Option<&dyn ResultStore>,
     ) -> Result<(), Stopped> {
-        self.write(|| run_report(result, runs, store))
+        self.write(|| stored_report::run_report(result, runs, store).map_err(stopped))
     }
 
     pub(crate) fn comparison(&self, comparison: &Comparison, store: Option<&dyn ResultStore>) -> Result<(), Stopped> {
-        self.write(|| comparison_report(comparison, store))
+        self.write(|| stored_report::comparison_report(comparison, store).map_err(stopped))
     }
 
     pub(crate) fn sweep(&self, sweep: &Sweep, store: Option<&dyn ResultStore>) -> Result<(), Stopped> {
-        self.write(|| sweep_report(sweep, store))
+        self.write(|| stored_report::sweep_report(sweep, store).map_err(stopped))
     }
 
     pub(crate) fn repeated(&self, repeated: &Repeated, store: Option<&dyn ResultStore>) -> Result<(), Stopped> {
-        self.write(|| rounds_or_ladder_report(repeated, store))
+        self.write(|| stored_report::repeated_report(repeated, store).map_err(stopped))
     }
 
     pub(crate) fn study(&self, report: &StudyReport, store: &dyn ResultStore) -> Result<(), Stopped> {
-        self.write(|| study_report(report, store))
+        self.write(|| stored_report::study_report(report, store).map_err(stopped))
     }
 
     pub(crate) fn recordings(

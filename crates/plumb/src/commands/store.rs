@@ -6,12 +6,12 @@ use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output;
 use plumb_cli::session;
-use plumb_import::ForeignFile;
+use plumb_import::{ForeignFile, read_results};
 use plumb_report::diff::ChangedSetting;
 use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
 use plumb_report::{diff, list, run};
-use plumb_result::reader::{self, FILE_BYTES_MAX, ResultFileError};
+use plumb_result::reader::FILE_BYTES_MAX;
 use plumb_result::{Interval, RunResult, RunVerdict};
 use plumb_store::{FactDifference, Filter, Imported, QueryCell, QueryLimits, ResultStore, StoreError, TagChange};
 use plumb_trust::{ComparisonSide, SideRecord};
@@ -338,30 +338,6 @@ struct ImportedRun {
     run: String,
     workload: String,
     imported: Imported,
-}
-
-/// Reads Plumb's own results, or those of the recognised or named tool.
-fn read_results(file: &ForeignFile<'_>, from: Option<&str>) -> Result<Vec<RunResult>, String> {
-    /// A Plumb result names its schema within its first bytes.
-    const HEAD_BYTES: usize = 4096;
-    let head = &file.bytes[..file.bytes.len().min(HEAD_BYTES)];
-    let is_own = from.map_or_else(
-        || head.windows(7).any(|part| part == b"\"plumb.") || plumb_import::recognise(file).is_none(),
-        |name| name.eq_ignore_ascii_case("plumb"),
-    );
-    if !is_own {
-        return plumb_import::read(file, from).map_err(|error| error.to_string());
-    }
-    reader::read(file.bytes).map_err(|error| match error {
-        ResultFileError::Syntax(_) | ResultFileError::Foreign if from.is_none() => {
-            let tools: Vec<&str> = plumb_import::TOOLS.iter().map(|tool| tool.name).collect();
-            format!(
-                "{error}; no tool is recognised either. If one of these wrote it, use --from TOOL: {}",
-                tools.join(", ")
-            )
-        }
-        other => other.to_string(),
-    })
 }
 
 /// Reads all results of a file, of Plumb or of another tool.

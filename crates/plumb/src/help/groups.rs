@@ -17,7 +17,7 @@ pub(crate) const GROUPS: &[Group] = &[
         heading: "Results",
         commands: &[
             "list", "show", "report", "query", "tag", "retract", "annotate", "export", "import", "push", "pull",
-            "expire", "site", "key", "verify",
+            "expire", "site", "key", "verify", "serve",
         ],
     },
     Group { heading: "Plumb itself", commands: &["config", "clean", "schema", "completions", "man", "help"] },

@@ -33,16 +33,18 @@ fn built() -> Command {
 
 /// Suggests the command with the name most similar to a mistyped one.
 fn with_similar_command(mut error: clap::Error, command: &Command) -> clap::Error {
-    if error.kind() != ErrorKind::InvalidSubcommand || error.get(ContextKind::SuggestedSubcommand).is_some() {
+    if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
     }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    // A command that exists under another parent is meant, even if clap finds a similar one here.
+    let elsewhere = full_name(command, typed);
+    if elsewhere.is_none() && error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return error;
+    }
     let names = || std::iter::once(command).chain(command.get_subcommands()).flat_map(Command::get_subcommands);
-    let near = match full_name(command, typed) {
-        // The command exists, but under another parent.
-        Some(name) => Some(name),
-        None => plumb_workload::suggest::nearest(typed, names().map(Command::get_name)).map(str::to_owned),
-    };
+    let nearest = || plumb_workload::suggest::nearest(typed, names().map(Command::get_name)).map(str::to_owned);
+    let near = elsewhere.or_else(nearest);
     if let Some(near) = near {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
     }

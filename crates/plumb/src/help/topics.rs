@@ -680,6 +680,36 @@ pub(crate) const TOPICS: &[Topic] = &[
         ],
     },
     Topic {
+        command: "serve",
+        examples: &[
+            example("Show the results of this machine in its browser", "plumb serve"),
+            example("Show another database, on another port", "plumb serve --db team.db --listen 127.0.0.1:9000"),
+            example(
+                "Serve a team",
+                "plumb serve --listen 0.0.0.0:8780 --host bench.example.org --certificate chain.pem --key key.pem",
+            ),
+        ],
+        exits: &[DONE, exit("2", "the command line is wrong, or plumb-serve is not installed"), READ_IO],
+    },
+    Topic {
+        command: "serve token add",
+        examples: &[
+            example("Make a token for a colleague's browser", "plumb serve token add alice"),
+            example("Make a token by which CI uploads results", "plumb serve token add ci --write"),
+        ],
+        exits: READS,
+    },
+    Topic {
+        command: "serve token list",
+        examples: &[example("List the tokens", "plumb serve token list")],
+        exits: READS,
+    },
+    Topic {
+        command: "serve token revoke",
+        examples: &[example("Revoke CI's token", "plumb serve token revoke ci")],
+        exits: READS,
+    },
+    Topic {
         command: "schema",
         examples: &[
             example("Print the schema of a run's result", "plumb schema result"),

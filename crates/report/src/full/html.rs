@@ -16,6 +16,15 @@ struct Page<'a> {
     document: Option<&'a str>,
 }
 
+/// The content of a page: its title, its parts and its document.
+#[derive(Template)]
+#[template(path = "parts.html")]
+struct Content<'a> {
+    title: &'a str,
+    parts: Vec<HtmlPart>,
+    document: Option<&'a str>,
+}
+
 enum HtmlPart {
     Heading(String),
     Text { class: &'static str, text: String },
@@ -37,22 +46,32 @@ struct HtmlCell {
 
 /// Returns the page.
 pub(super) fn page(report: &FullReport) -> String {
-    let mut parts: Vec<HtmlPart> = report.parts.iter().filter(|part| !is_empty(part)).map(part).collect();
-    name_tables(&mut parts);
     let page = Page {
         title: &report.title,
         rules: if report.links.is_empty() { style_sheet() } else { site_style_sheet() },
         links: &report.links,
-        parts,
+        parts: parts(report),
         document: report.document.as_deref(),
     };
     // Rendering into memory cannot fail.
     page.render().unwrap_or_default()
 }
 
+/// Returns the page's content without the document around it.
+pub(super) fn content(report: &FullReport) -> String {
+    let content = Content { title: &report.title, parts: parts(report), document: report.document.as_deref() };
+    content.render().unwrap_or_default()
+}
+
 /// Returns the style sheet of pages and contents.
 pub fn style_sheet() -> String {
     format!("{}\n{}", plumb_chart::style_sheet(), include_str!("../../templates/page.css"))
+}
+
+fn parts(report: &FullReport) -> Vec<HtmlPart> {
+    let mut parts: Vec<HtmlPart> = report.parts.iter().filter(|part| !is_empty(part)).map(part).collect();
+    name_tables(&mut parts);
+    parts
 }
 
 /// Gives each table a name for screen readers: the heading above it, numbered if the heading has several tables.

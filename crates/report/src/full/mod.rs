@@ -26,7 +26,7 @@ pub use net::networks_report;
 pub use over_time::PhaseOverTime;
 pub use repeat::{ladder_report, rounds_report};
 pub(crate) use run::headline;
-pub use run::run_report;
+pub use run::{Headline, headlines, run_report};
 pub use runs::runs_report;
 pub use study::study_report;
 pub use sweep::sweep_report;
@@ -86,6 +86,11 @@ impl FullReport {
     /// Returns the report as one HTML file that needs neither network nor scripts.
     pub fn html(&self) -> String {
         html::page(self)
+    }
+
+    /// Returns the content of the HTML file, for a page that has the rules of [`style_sheet`] and a frame of its own.
+    pub fn html_content(&self) -> String {
+        html::content(self)
     }
 
     /// Returns the report as Markdown. A chart becomes a link to `IMAGES/NAME.svg` if `images` is given,

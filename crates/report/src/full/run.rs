@@ -12,9 +12,11 @@ use plumb_chart::{
     Axis, Bar, BarGroup, BarShape, Bars, Body, Chart, Format, Lines, Panel, Point, Scale, Series, SeriesShape,
 };
 use plumb_result::metric::{Quantity, Stat, Subject};
+use plumb_result::run::TierName;
 use plumb_result::tidy::TidyTable;
-use plumb_result::{Metric, PhaseResult, RunResult};
+use plumb_result::{Metric, MetricValue, PhaseResult, RunResult};
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 
 /// Creates the report of one run, or of the medians of several runs of one workload. `over_time` has the phases of a
 /// single run over time, if known. `numbers` are those of all runs, for the sheet of all numbers.
@@ -88,25 +90,56 @@ fn state(result: &RunResult) -> Vec<ReportPart> {
     parts
 }
 
-fn kinds(phase: &PhaseResult) -> Vec<OpKind> {
-    let has = |kind: &OpKind| phase.metrics.keys().any(|metric| metric.subject == Subject::Op(*kind));
+fn kinds(metrics: &Metrics) -> Vec<OpKind> {
+    let has = |kind: &OpKind| metrics.keys().any(|metric| metric.subject == Subject::Op(*kind));
     OpKind::ALL.iter().copied().filter(has).collect()
 }
 
-fn value(phase: &PhaseResult, metric: Metric) -> Option<f64> {
-    phase.metrics.get(&metric).and_then(|value| value.value)
+/// The values of a phase.
+type Metrics = BTreeMap<Metric, MetricValue>;
+
+fn value(metrics: &Metrics, metric: Metric) -> Option<f64> {
+    metrics.get(&metric).and_then(|value| value.value)
 }
 
 /// Returns the rate by which a kind of op is described: bytes if it moves large pieces, ops otherwise.
-fn spoken(phase: &PhaseResult, kind: OpKind) -> Option<(Metric, f64)> {
+fn spoken(metrics: &Metrics, kind: OpKind) -> Option<(Metric, f64)> {
     let (bytes, ops) = (Metric::bandwidth(kind), Metric::rate(kind));
-    let (of_bytes, of_ops) = (value(phase, bytes), value(phase, ops));
+    let (of_bytes, of_ops) = (value(metrics, bytes), value(metrics, ops));
     match (of_bytes, of_ops) {
         (Some(bandwidth), Some(rate)) if rate > 0.0 && bandwidth / rate >= 65536.0 => Some((bytes, bandwidth)),
         (_, Some(rate)) => Some((ops, rate)),
         (Some(bandwidth), None) => Some((bytes, bandwidth)),
         (None, None) => None,
     }
+}
+
+/// The rate by which one kind of op of a phase is described.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headline {
+    /// Kind of op, such as `read`; `transactions` for a flow.
+    pub what: &'static str,
+    /// The metric that the rate is of.
+    pub metric: Metric,
+    /// The rate with its unit, such as `1.20 GB/s`.
+    pub rate: String,
+    /// Origin of the bytes, for byte rates and rates of ops that move bytes.
+    pub tier: Option<TierName>,
+}
+
+/// Returns the rates that describe a phase, one for each kind of op, at most four.
+pub fn headlines(metrics: &BTreeMap<Metric, MetricValue>) -> Vec<Headline> {
+    let transactions = Metric { subject: Subject::Transaction, quantity: Quantity::Rate };
+    if let Some(rate) = value(metrics, transactions) {
+        let rate = format::metric(rate, transactions);
+        return vec![Headline { what: "transactions", metric: transactions, rate, tier: None }];
+    }
+    let of_kind = |kind: OpKind| {
+        let (metric, rate) = spoken(metrics, kind)?;
+        let tier = metrics.get(&metric).and_then(|value| value.tier);
+        Some(Headline { what: kind.name(), metric, rate: format::metric(rate, metric), tier })
+    };
+    kinds(metrics).into_iter().filter_map(of_kind).take(4).collect()
 }
 
 /// Up to this many phases are described in sentences with their limits; more have a line each without limits.
@@ -136,20 +169,12 @@ fn answer(result: &RunResult) -> Vec<ReportPart> {
 
 /// Returns `read 1.20 GB/s (device)`; for a flow, its transactions.
 pub(crate) fn headline(phase: &PhaseResult) -> Option<String> {
-    let transactions = Metric { subject: Subject::Transaction, quantity: Quantity::Rate };
-    if let Some(rate) = value(phase, transactions) {
-        return Some(format!("{} transactions", format::metric(rate, transactions)));
-    }
-    let wording: Vec<String> = kinds(phase)
-        .into_iter()
-        .filter_map(|kind| {
-            let (metric, rate) = spoken(phase, kind)?;
-            let tier = phase.metrics.get(&metric).and_then(|value| value.tier);
-            let tier = tier.map_or(String::new(), |tier| format!(" ({})", tier.name()));
-            Some(format!("{} {}{tier}", kind.name(), format::metric(rate, metric)))
-        })
-        .take(4)
-        .collect();
+    let line = |headline: Headline| match (headline.what, headline.tier) {
+        ("transactions", _) => format!("{} transactions", headline.rate),
+        (what, None) => format!("{what} {}", headline.rate),
+        (what, Some(tier)) => format!("{what} {} ({})", headline.rate, tier.name()),
+    };
+    let wording: Vec<String> = headlines(&phase.metrics).into_iter().map(line).collect();
     (!wording.is_empty()).then(|| wording.join(", "))
 }
 
@@ -157,12 +182,12 @@ fn table(result: &RunResult) -> ReportTable {
     let heads = ["phase", "op", "bytes/s", "ops/s", "p50", "p99", "p99.9", "max", "measured"];
     let align = |index: usize| if (2..8).contains(&index) { Align::Right } else { Align::Left };
     let shown = |phase: &PhaseResult, metric: Metric| {
-        value(phase, metric).map_or(MISSING.to_owned(), |value| format::value(value, metric.unit()))
+        value(&phase.metrics, metric).map_or(MISSING.to_owned(), |value| format::value(value, metric.unit()))
     };
     let mut rows = Vec::new();
     for phase in &result.phases {
-        for kind in kinds(phase) {
-            let tier = spoken(phase, kind).and_then(|(metric, _)| phase.metrics.get(&metric)?.tier);
+        for kind in kinds(&phase.metrics) {
+            let tier = spoken(&phase.metrics, kind).and_then(|(metric, _)| phase.metrics.get(&metric)?.tier);
             let mut row = vec![phase.name.clone(), kind.name().to_owned()];
             row.push(if kind.moves_bytes() { shown(phase, Metric::bandwidth(kind)) } else { String::new() });
             row.push(shown(phase, Metric::rate(kind)));
@@ -186,12 +211,12 @@ fn rates(result: &RunResult, runs: usize) -> Vec<Chart> {
         .iter()
         .flat_map(|phase| {
             let of = move |kind| {
-                let (metric, rate) = spoken(phase, kind)?;
+                let (metric, rate) = spoken(&phase.metrics, kind)?;
                 let is_stated = kind.name() == phase.name || phase.name.ends_with(kind.name());
                 let label = if is_stated { phase.name.clone() } else { format!("{} {}", phase.name, kind.name()) };
                 Some((label, metric, rate))
             };
-            kinds(phase).into_iter().filter_map(of).collect::<Vec<_>>()
+            kinds(&phase.metrics).into_iter().filter_map(of).collect::<Vec<_>>()
         })
         .collect();
     let chart = |format: Format, title: &str| {
@@ -239,14 +264,14 @@ const CURVES_MAX: usize = 7;
 fn percentiles(result: &RunResult) -> Vec<Chart> {
     let mut curves: Vec<Series> = Vec::new();
     for phase in &result.phases {
-        for kind in kinds(phase) {
-            let alone = result.phases.len() == 1 && kinds(phase).len() == 1;
+        for kind in kinds(&phase.metrics) {
+            let alone = result.phases.len() == 1 && kinds(&phase.metrics).len() == 1;
             for (word, quantity) in
                 [("service", Quantity::Latency as fn(Stat) -> Quantity), ("response", Quantity::Response)]
             {
                 let point = |stat: Stat| {
                     let metric = Metric { subject: Subject::Op(kind), quantity: quantity(stat) };
-                    Some(Point { x: stat.quantile()?, y: Some(value(phase, metric)?), interval: None })
+                    Some(Point { x: stat.quantile()?, y: Some(value(&phase.metrics, metric)?), interval: None })
                 };
                 let points: Vec<Point> = Stat::ALL.iter().copied().filter_map(point).collect();
                 if points.len() > 1 {

@@ -13,8 +13,18 @@ thead th{position:sticky;top:0;background:#fff;vertical-align:bottom}\
 small{color:#666}@media(prefers-color-scheme:dark){body,thead th{background:#1b1b1b;color:#ddd}\
 th,td{border-color:#333}.f{background:#7a2626}.x{background:#6b5316}.b{background:#443a63}}";
 
-/// Returns the matrix. A row is a rule: cases that differ only in brackets share it. Rules that hold everywhere come last.
+/// Returns the matrix as a page.
 pub fn matrix(reports: &[Conformance]) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Conformance</title><style>{STYLE}</style>\
+         <h1>Conformance of {} file systems</h1>{}</html>\n",
+        reports.len(),
+        matrix_content(reports)
+    )
+}
+
+/// Returns the matrix without the page around it. A row is a rule: cases that differ only in brackets share it. Rules that hold everywhere come last.
+pub fn matrix_content(reports: &[Conformance]) -> String {
     let mut rules: Vec<&str> = Vec::new();
     for case in reports.iter().flat_map(|report| &report.cases) {
         let rule = rule(case);
@@ -26,11 +36,7 @@ pub fn matrix(reports: &[Conformance]) -> String {
         reports.iter().any(|report| cell(report, rule).is_some_and(|cell| cell.worst < PosixOutcome::Blocked))
     };
     let (some, none): (Vec<&str>, Vec<&str>) = rules.into_iter().partition(differs);
-    let mut html = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Conformance</title><style>{STYLE}</style>\
-         <h1>Conformance of {} file systems</h1>",
-        reports.len()
-    );
+    let mut html = String::new();
     html.push_str("<p>A cell shows how many cases of a rule hold, of those that were tested; its tooltip lists the failures.</p><table><thead><tr><th>rule");
     for report in reports {
         html.push_str(&format!(
@@ -57,7 +63,7 @@ pub fn matrix(reports: &[Conformance]) -> String {
             }
         }
     }
-    html.push_str("</tbody></table></html>\n");
+    html.push_str("</tbody></table>");
     html
 }
 

@@ -9,7 +9,7 @@ mod tests;
 
 pub use ci::{annotations, junit, tap};
 pub use difference::{Difference, difference};
-pub use matrix::matrix;
+pub use matrix::{matrix, matrix_content};
 pub use page::{markdown, page};
 
 use plumb_result::PosixCase;

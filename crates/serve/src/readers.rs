@@ -1,0 +1,87 @@
+//! Connections to the database. SQLite blocks, so each request reads on a thread for blocking work.
+
+use crate::fault::Fault;
+use plumb_store::Store;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Number of requests that read at the same time.
+const READERS: usize = 6;
+
+/// Number of requests that read and compute for long, such as comparisons, at the same time. The others stay for lists.
+const LONG_READERS: usize = 2;
+
+/// Longest time that a request waits for its turn.
+const TURN: Duration = Duration::from_secs(10);
+
+/// How much a request reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// A list, or a single row.
+    Brief,
+    /// The results of whole runs.
+    Long,
+}
+
+/// Read-only connections, which requests share in turn.
+#[derive(Debug)]
+pub(crate) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Store>>,
+    turns: Arc<Semaphore>,
+    long_turns: Arc<Semaphore>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: &Path) -> Readers {
+        Readers {
+            path: path.to_owned(),
+            idle: Mutex::default(),
+            turns: Arc::new(Semaphore::new(READERS)),
+            long_turns: Arc::new(Semaphore::new(LONG_READERS)),
+        }
+    }
+
+    /// Calls `work` with a connection, on a thread for blocking work.
+    pub(crate) async fn read<T: Send + 'static>(
+        self: &Arc<Readers>,
+        effort: Effort,
+        work: impl FnOnce(&Store) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let mut held = Vec::with_capacity(2);
+        if effort == Effort::Long {
+            held.push(turn(&self.long_turns).await?);
+        }
+        held.push(turn(&self.turns).await?);
+        let readers = Arc::clone(self);
+        let reading = tokio::task::spawn_blocking(move || {
+            // A request that is given up goes on here, so it keeps its turn until it ends.
+            let _held = held;
+            let store = readers.take()?;
+            let found = work(&store);
+            // After an error, the next request starts with a new connection.
+            if !matches!(found, Err(Fault::Database(_))) {
+                readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(store);
+            }
+            found
+        });
+        reading.await.unwrap_or_else(|panic| Err(Fault::Database(panic.to_string())))
+    }
+
+    fn take(&self) -> Result<Store, Fault> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Ok(match idle {
+            Some(store) => store,
+            None => Store::open_reader(&self.path)?,
+        })
+    }
+}
+
+async fn turn(turns: &Arc<Semaphore>) -> Result<tokio::sync::OwnedSemaphorePermit, Fault> {
+    match tokio::time::timeout(TURN, Arc::clone(turns).acquire_owned()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        _ => Err(Fault::Busy),
+    }
+}

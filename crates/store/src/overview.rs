@@ -1,0 +1,254 @@
+//! Overviews of what is stored: places with a history, machines with their storage, and conformance reports.
+
+use crate::search::Conditions;
+use crate::write::rfc3339;
+use crate::{ResultStore, RunQuery, Store, StoreError};
+use plumb_document::json;
+use plumb_result::Conformance;
+use plumb_result::observe::TargetFacts;
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, params_from_iter};
+use serde::Serialize;
+
+/// Largest number of rows of an overview.
+const ROWS_MAX: u32 = 500;
+
+/// A workload at a place, and how often it ran there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlaceRow {
+    pub workload: String,
+    pub host: String,
+    pub path: String,
+    /// Number of runs that ended with a result.
+    pub runs: u64,
+    /// Start of the last one, RFC 3339, UTC.
+    pub last_at: String,
+}
+
+/// Hardware, and what ran on it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MachineRow {
+    /// blake3 of its facts.
+    pub id: String,
+    pub host: String,
+    pub arch: String,
+    pub cpu: String,
+    pub cpus: u64,
+    pub ram_bytes: u64,
+    /// Name of the hypervisor, or `none`; `None` if unknown.
+    pub virtualisation: Option<String>,
+    /// Kernels of its runs, sorted.
+    pub kernels: Vec<String>,
+    pub runs: u64,
+    /// Start of the last run, RFC 3339, UTC.
+    pub last_at: String,
+    /// Storage of its runs, the last used first.
+    pub storage: Vec<StorageRow>,
+}
+
+/// Storage under a path of a machine.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StorageRow {
+    pub path: String,
+    /// The file system and its stack, without the free space; `None` if this version cannot read it.
+    pub facts: Option<TargetFacts>,
+    pub runs: u64,
+    /// Start of the last run, RFC 3339, UTC.
+    pub last_at: String,
+}
+
+/// A conformance report in a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ConformanceRow {
+    pub id: String,
+    /// When it was stored, RFC 3339, UTC.
+    pub tested_at: String,
+    pub path: String,
+    pub filesystem: String,
+    pub kernel: String,
+    pub user: String,
+    pub level: String,
+    /// Number of cases that fail at this level.
+    pub failures: u64,
+    pub passed: u64,
+    pub skipped: u64,
+}
+
+impl Store {
+    /// Returns the ids of the newest runs with a result that match a query, oldest first, at most `limit`.
+    pub fn ids_of(&self, query: &RunQuery, limit: u32) -> Result<Vec<String>, StoreError> {
+        let failed = self.failed("searching runs");
+        let mut conditions = Conditions::of(query);
+        conditions.arguments.push(Value::from(i64::from(limit)));
+        let sql = format!(
+            "SELECT run.id FROM run JOIN tool ON tool.id = tool_id WHERE {} AND run.status = 'ok'
+             ORDER BY run.started_at DESC, run.id DESC LIMIT ?",
+            conditions.sql()
+        );
+        let mut statement = self.connection.prepare_cached(&sql).map_err(&failed)?;
+        let mut ids: Vec<String> = statement
+            .query_map(params_from_iter(&conditions.arguments), |row| row.get(0))
+            .and_then(Iterator::collect)
+            .map_err(&failed)?;
+        ids.reverse();
+        Ok(ids)
+    }
+
+    /// Returns the id of the run with a result before another one, of the same workload on the same machine. `run` is a whole id.
+    pub fn run_before(&self, run: &str) -> Result<Option<String>, StoreError> {
+        self.connection
+            .prepare_cached(
+                "SELECT before.id FROM run AS of
+                 JOIN environment AS here ON here.id = of.environment_id
+                 JOIN run AS before ON before.name = of.name AND (before.started_at, before.id) < (of.started_at, of.id)
+                 JOIN environment AS there ON there.id = before.environment_id AND there.machine_id = here.machine_id
+                 WHERE of.id = ?1 AND before.status = 'ok' ORDER BY before.started_at DESC, before.id DESC LIMIT 1",
+            )
+            .and_then(|mut statement| statement.query_row([run], |row| row.get(0)).optional())
+            .map_err(self.failed("looking for the run before"))
+    }
+
+    /// Returns workloads that ran several times at a place, the last used first.
+    pub fn places(&self) -> Result<Vec<PlaceRow>, StoreError> {
+        let failed = self.failed("listing places");
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT run.name, machine.hostname, target.path, count(DISTINCT run.id), max(run.started_at) AS last
+                 FROM run JOIN environment ON environment.id = run.environment_id
+                 JOIN machine ON machine.id = machine_id
+                 JOIN run_target ON run_target.run_id = run.id JOIN target ON target.id = target_id
+                 WHERE run.status = 'ok' GROUP BY run.name, machine.hostname, target.path
+                 HAVING count(DISTINCT run.id) > 1 ORDER BY last DESC LIMIT ?1",
+            )
+            .map_err(&failed)?;
+        let place = |row: &rusqlite::Row<'_>| {
+            Ok(PlaceRow {
+                workload: row.get(0)?,
+                host: row.get::<_, Option<String>>(1)?.unwrap_or_default(),
+                path: row.get::<_, Option<String>>(2)?.unwrap_or_default(),
+                runs: count(row.get(3)?),
+                last_at: rfc3339(row.get(4)?),
+            })
+        };
+        statement.query_map([ROWS_MAX], place).and_then(Iterator::collect).map_err(&failed)
+    }
+
+    /// Returns the machines of all runs, the last used first.
+    pub fn machines(&self) -> Result<Vec<MachineRow>, StoreError> {
+        let failed = self.failed("listing machines");
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT machine.id, hostname, arch, cpu, cores, ram_bytes, virt, count(*), max(run.started_at) AS last,
+                   (SELECT group_concat(kernel, char(31)) FROM (SELECT DISTINCT kernel FROM environment AS of
+                      WHERE of.machine_id = machine.id ORDER BY kernel))
+                 FROM run JOIN environment ON environment.id = run.environment_id JOIN machine ON machine.id = machine_id
+                 WHERE hostname != '' GROUP BY machine.id ORDER BY last DESC LIMIT ?1",
+            )
+            .map_err(&failed)?;
+        let machine = |row: &rusqlite::Row<'_>| {
+            let text =
+                |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(column)?.unwrap_or_default());
+            let kernels = text(9)?;
+            Ok(MachineRow {
+                id: row.get(0)?,
+                host: text(1)?,
+                arch: text(2)?,
+                cpu: text(3)?,
+                cpus: count(row.get::<_, Option<i64>>(4)?.unwrap_or(0)),
+                ram_bytes: count(row.get::<_, Option<i64>>(5)?.unwrap_or(0)),
+                virtualisation: row.get(6)?,
+                kernels: kernels.split('\u{1f}').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+                runs: count(row.get(7)?),
+                last_at: rfc3339(row.get(8)?),
+                storage: Vec::new(),
+            })
+        };
+        let mut machines: Vec<MachineRow> =
+            statement.query_map([ROWS_MAX], machine).and_then(Iterator::collect).map_err(&failed)?;
+        for machine in &mut machines {
+            machine.storage = self.storage_of(&machine.id)?;
+        }
+        Ok(machines)
+    }
+
+    fn storage_of(&self, machine: &str) -> Result<Vec<StorageRow>, StoreError> {
+        const STORAGE_MAX: u32 = 50;
+        let failed = self.failed("listing storage");
+        // Stacks that differ only in the environment above them are one: SQLite takes the other columns of the row with the maximum.
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT target.path, target.facts, count(*), max(run.started_at) AS last
+                 FROM target JOIN environment ON environment.id = target.environment_id
+                 JOIN run_target ON run_target.target_id = target.id JOIN run ON run.id = run_target.run_id
+                 WHERE environment.machine_id = ?1 GROUP BY target.path, target.facts ORDER BY last DESC LIMIT ?2",
+            )
+            .map_err(&failed)?;
+        let storage = |row: &rusqlite::Row<'_>| {
+            Ok(StorageRow {
+                path: row.get::<_, Option<String>>(0)?.unwrap_or_default(),
+                facts: facts_of(&row.get::<_, String>(1)?),
+                runs: count(row.get(2)?),
+                last_at: rfc3339(row.get(3)?),
+            })
+        };
+        statement.query_map((machine, STORAGE_MAX), storage).and_then(Iterator::collect).map_err(&failed)
+    }
+
+    /// Returns the stored conformance reports, newest first.
+    pub fn conformances(&self) -> Result<Vec<ConformanceRow>, StoreError> {
+        let failed = self.failed("listing conformance reports");
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT id, tested_at, path, filesystem, kernel, user, level, failures, passed, skipped
+                 FROM conformance ORDER BY tested_at DESC, id DESC LIMIT ?1",
+            )
+            .map_err(&failed)?;
+        let report = |row: &rusqlite::Row<'_>| {
+            Ok(ConformanceRow {
+                id: row.get(0)?,
+                tested_at: rfc3339(row.get(1)?),
+                path: row.get(2)?,
+                filesystem: row.get(3)?,
+                kernel: row.get(4)?,
+                user: row.get(5)?,
+                level: row.get(6)?,
+                failures: count(row.get(7)?),
+                passed: count(row.get(8)?),
+                skipped: count(row.get(9)?),
+            })
+        };
+        statement.query_map([ROWS_MAX], report).and_then(Iterator::collect).map_err(&failed)
+    }
+
+    /// Returns the newest conformance report of each file system, path, kernel and user, at most `limit`, newest first.
+    pub fn newest_conformances(&self, limit: usize) -> Result<Vec<Conformance>, StoreError> {
+        let mut chosen: Vec<ConformanceRow> = Vec::new();
+        for row in self.conformances()? {
+            let is_same = |known: &ConformanceRow| {
+                (&known.filesystem, &known.path, &known.kernel, &known.user)
+                    == (&row.filesystem, &row.path, &row.kernel, &row.user)
+            };
+            if chosen.len() < limit && !chosen.iter().any(is_same) {
+                chosen.push(row);
+            }
+        }
+        chosen.iter().map(|row| self.conformance(&row.id)).collect()
+    }
+}
+
+fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// Parses the facts of a target. They are stored without the free space, which differs from run to run.
+fn facts_of(text: &str) -> Option<TargetFacts> {
+    let mut value: serde_json::Value = json::from_str(text).ok()?;
+    if let Some(filesystem) = value.pointer_mut("/filesystem/yes").and_then(serde_json::Value::as_object_mut) {
+        filesystem.insert("free_bytes".to_owned(), 0.into());
+    }
+    serde_json::from_value(value).ok()
+}
