@@ -44,6 +44,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "openssl", purpose: "another maker and reader of keys" },
     Package { name: "procps", purpose: "kill, by which tests send signals" },
     Package { name: "perl", purpose: "prove, which reads conformance reports" },
+    Package { name: "chromium", purpose: "pages of plumb serve under test" },
     Package { name: "zsh", purpose: "completions under test" },
     Package { name: "fish", purpose: "completions under test" },
     Package { name: "groff", purpose: "manual page under test" },

@@ -23,7 +23,7 @@ const TOKEN_BYTES_MAX: usize = 256;
 /// Returns what the bearer of a token may do. Browsers do not send this header by themselves, so another site cannot use it.
 pub(crate) async fn bearer_access(app: &App, headers: &HeaderMap) -> Result<Access, Fault> {
     match authorization(headers) {
-        Some(("Bearer", token)) => of_token(app, token.to_owned()).await,
+        Some(("Bearer", token)) => token_access(app, token.to_owned()).await,
         _ => Ok(Access::None),
     }
 }
@@ -33,7 +33,7 @@ pub(crate) async fn visitor_access(app: &App, headers: &HeaderMap) -> Result<Acc
     match authorization(headers) {
         Some(("Basic", pair)) => match password(pair) {
             // A password never writes: a browser sends it to every form's address.
-            Some(token) => Ok(of_token(app, token).await?.min(Access::Read)),
+            Some(token) => Ok(token_access(app, token).await?.min(Access::Read)),
             None => Ok(Access::None),
         },
         _ => bearer_access(app, headers).await,
@@ -53,7 +53,7 @@ fn password(pair: &str) -> Option<String> {
     Some(text.split_once(':')?.1.to_owned())
 }
 
-async fn of_token(app: &App, token: String) -> Result<Access, Fault> {
+async fn token_access(app: &App, token: String) -> Result<Access, Fault> {
     if token.is_empty() || token.len() > TOKEN_BYTES_MAX {
         return Ok(Access::None);
     }

@@ -46,7 +46,7 @@ impl Parameters {
     }
 
     /// Creates parameters for an address.
-    pub(crate) fn of<const N: usize>(all: [(&str, &String); N]) -> Parameters {
+    pub(crate) fn new<const N: usize>(all: [(&str, &String); N]) -> Parameters {
         Parameters(all.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect())
     }
 

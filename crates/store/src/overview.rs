@@ -76,9 +76,9 @@ pub struct ConformanceRow {
 
 impl Store {
     /// Returns the ids of the newest runs with a result that match a query, oldest first, at most `limit`.
-    pub fn ids_of(&self, query: &RunQuery, limit: u32) -> Result<Vec<String>, StoreError> {
+    pub fn matching_ids(&self, query: &RunQuery, limit: u32) -> Result<Vec<String>, StoreError> {
         let failed = self.failed("searching runs");
-        let mut conditions = Conditions::of(query);
+        let mut conditions = Conditions::new(query);
         conditions.arguments.push(Value::from(i64::from(limit)));
         let sql = format!(
             "SELECT run.id FROM run JOIN tool ON tool.id = tool_id WHERE {} AND run.status = 'ok'
@@ -168,12 +168,12 @@ impl Store {
         let mut machines: Vec<MachineRow> =
             statement.query_map([ROWS_MAX], machine).and_then(Iterator::collect).map_err(&failed)?;
         for machine in &mut machines {
-            machine.storage = self.storage_of(&machine.id)?;
+            machine.storage = self.read_storage(&machine.id)?;
         }
         Ok(machines)
     }
 
-    fn storage_of(&self, machine: &str) -> Result<Vec<StorageRow>, StoreError> {
+    fn read_storage(&self, machine: &str) -> Result<Vec<StorageRow>, StoreError> {
         const STORAGE_MAX: u32 = 50;
         let failed = self.failed("listing storage");
         // Stacks that differ only in the environment above them are one: SQLite takes the other columns of the row with the maximum.
@@ -189,7 +189,7 @@ impl Store {
         let storage = |row: &rusqlite::Row<'_>| {
             Ok(StorageRow {
                 path: row.get::<_, Option<String>>(0)?.unwrap_or_default(),
-                facts: facts_of(&row.get::<_, String>(1)?),
+                facts: parse_facts(&row.get::<_, String>(1)?),
                 runs: count(row.get(2)?),
                 last_at: rfc3339(row.get(3)?),
             })
@@ -245,7 +245,7 @@ fn count(number: i64) -> u64 {
 }
 
 /// Parses the facts of a target. They are stored without the free space, which differs from run to run.
-fn facts_of(text: &str) -> Option<TargetFacts> {
+fn parse_facts(text: &str) -> Option<TargetFacts> {
     let mut value: serde_json::Value = json::from_str(text).ok()?;
     if let Some(filesystem) = value.pointer_mut("/filesystem/yes").and_then(serde_json::Value::as_object_mut) {
         filesystem.insert("free_bytes".to_owned(), 0.into());

@@ -142,7 +142,7 @@ impl Conditions {
         self.arguments.extend(std::iter::repeat_n(Value::from(pattern), 11));
     }
 
-    pub(crate) fn of(query: &RunQuery) -> Conditions {
+    pub(crate) fn new(query: &RunQuery) -> Conditions {
         let mut all = Conditions::default();
         all.add_text(
             "run.environment_id IN (SELECT environment.id FROM environment JOIN machine ON machine.id = machine_id WHERE hostname = ?)",
@@ -195,7 +195,7 @@ impl Store {
     /// Returns the runs that match a query, newest first: those after a key, at most `limit` of them.
     pub fn search(&self, query: &RunQuery, after: Option<&RunKey>, limit: u32) -> Result<FoundRuns, StoreError> {
         let failed = self.failed("searching runs");
-        let mut conditions = Conditions::of(query);
+        let mut conditions = Conditions::new(query);
         let total = self
             .connection
             .prepare_cached(&format!(
@@ -228,14 +228,14 @@ impl Store {
         let has_more = runs.len() > limit as usize;
         runs.truncate(limit as usize);
         for run in &mut runs {
-            run.phases = self.numbers_of(&run.row.id)?;
+            run.phases = self.first_numbers(&run.row.id)?;
         }
         let next = runs.last().filter(|_| has_more).map(|run| run.key.clone());
         Ok(FoundRuns { runs, total: u64::try_from(total).unwrap_or(0), next })
     }
 
     /// Returns rates, byte rates and 99 % latencies of a run's first phases. `run` is a whole id.
-    fn numbers_of(&self, run: &str) -> Result<Vec<PhaseNumbers>, StoreError> {
+    fn first_numbers(&self, run: &str) -> Result<Vec<PhaseNumbers>, StoreError> {
         let failed = self.failed("reading numbers");
         let mut statement = self
             .connection

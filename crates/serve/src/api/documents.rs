@@ -54,7 +54,7 @@ pub(crate) async fn numbers(
 ) -> Result<Json<NumberTable>, ApiFault> {
     let query = Parameters::parse(query.as_deref())?.run_query()?;
     let read = move |store: &Store| {
-        let ids = store.ids_of(&query, RUNS_MAX)?;
+        let ids = store.matching_ids(&query, RUNS_MAX)?;
         Ok(store.tidy(&ids, &FurtherColumns::default())?)
     };
     let table = app.readers.read(Effort::Long, read).await?;
@@ -181,7 +181,7 @@ pub(crate) async fn study(State(app): State<Arc<App>>, id: Name) -> Result<Json<
     };
     let (row, runs) = app.readers.read(Effort::Brief, read).await?;
     Ok(Json(StudyDocument {
-        progress: Progress::of(&row),
+        progress: Progress::new(&row),
         id: row.id,
         name: row.name,
         created_at: row.created_at,

@@ -8,7 +8,7 @@ use crate::readers::Effort;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use plumb_report::facts;
-use plumb_store::{ConformanceRow, FoundRun, MachineRow, PhaseNumbers, PlaceRow, ResultStore, Store, StudyRow};
+use plumb_store::{ConformanceRow, FoundRun, MachineRow, PhaseNumbers, PlaceRow, Store, StudyRow};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -333,7 +333,7 @@ pub(crate) struct StudyItem {
 
 impl From<StudyRow> for StudyItem {
     fn from(row: StudyRow) -> StudyItem {
-        let progress = Progress::of(&row);
+        let progress = Progress::new(&row);
         StudyItem { id: row.id, name: row.name, created_at: row.created_at, progress }
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn compared(store: &Store, sides: &[String; 2], metrics: &[String]) -
     }
     let selections = sides.each_ref().map(String::as_str);
     let request = StoredRequest { selections, metrics, varying: None, seed: Workload::DEFAULT_SEED };
-    compare_stored(store, &request).map_err(fault_of)
+    compare_stored(store, &request).map_err(compare_fault)
 }
 
 /// Refuses SQL, which `plumb compare` takes from the user of the database, but a server must not take from others.
@@ -103,7 +103,7 @@ fn refuse_statement(selection: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn fault_of(error: StoredError) -> Fault {
+fn compare_fault(error: StoredError) -> Fault {
     match error {
         StoredError::Store(error) | StoredError::Selection(SelectionError::Store(error)) => error.into(),
         other => Fault::Request(other.to_string()),

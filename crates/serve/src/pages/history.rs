@@ -55,7 +55,7 @@ pub(crate) async fn page(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     let title = selection(named);
     let of = title.clone();
     let read = move |store: &Store| {
-        let ids = store.ids_of(&query, RUNS_MAX)?;
+        let ids = store.matching_ids(&query, RUNS_MAX)?;
         if ids.is_empty() {
             return Err(Fault::NotFound(format!("no run with a result matches: {of}")));
         }
@@ -89,7 +89,7 @@ fn selection([workload, path, host]: [&str; 3]) -> String {
 
 fn line(place: PlaceRow) -> PlaceLine {
     let PlaceRow { workload, host, path, runs, last_at } = place;
-    let address = Parameters::of([("workload", &workload), ("host", &host), ("path", &path)]).address("/history");
+    let address = Parameters::new([("workload", &workload), ("host", &host), ("path", &path)]).address("/history");
     PlaceLine {
         workload: Link { name: workload, address },
         host,

@@ -133,7 +133,7 @@ pub(crate) async fn changes(State(app): State<Arc<App>>, RawQuery(query): RawQue
     let page = ChangesPage {
         frame: Frame::new("What changed", Section::Machines),
         sides,
-        compare: Parameters::of([("a", &a), ("b", &b)]).address("/compare"),
+        compare: Parameters::new([("a", &a), ("b", &b)]).address("/compare"),
         groups: groups(differences),
     };
     Ok(html(&page))

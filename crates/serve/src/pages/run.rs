@@ -58,7 +58,7 @@ pub(crate) async fn page(State(app): State<Arc<App>>, Path(text): Path<String>) 
         if id != text {
             return Ok((id, None));
         }
-        let page = page_of(store, &id)?;
+        let page = run_page(store, &id)?;
         Ok((id, Some(page)))
     };
     let (id, page): (String, Option<Html<String>>) = app.readers.read(Effort::Long, read).await?;
@@ -72,7 +72,7 @@ pub(crate) async fn page(State(app): State<Arc<App>>, Path(text): Path<String>) 
     })
 }
 
-fn page_of(store: &Store, id: &str) -> Result<Html<String>, Fault> {
+fn run_page(store: &Store, id: &str) -> Result<Html<String>, Fault> {
     let row = store.run(id)?;
     let content = match store.get(id) {
         Ok(result) => {
@@ -87,9 +87,11 @@ fn page_of(store: &Store, id: &str) -> Result<Html<String>, Fault> {
     };
     let comparison = store.comparison_of(id)?;
     let changes =
-        store.run_before(id)?.map(|before| Parameters::of([("a", &before), ("b", &row.id)]).address("/changes"));
-    let history =
-        row.paths.first().map(|path| Parameters::of([("workload", &row.workload), ("path", path)]).address("/history"));
+        store.run_before(id)?.map(|before| Parameters::new([("a", &before), ("b", &row.id)]).address("/changes"));
+    let history = row
+        .paths
+        .first()
+        .map(|path| Parameters::new([("workload", &row.workload), ("path", path)]).address("/history"));
     let title = format!("{}, {}", row.workload, minute(&row.started_at));
     let link = |parameter: &str, name: &str| Link { name: name.to_owned(), address: address("/runs", parameter, name) };
     let page = RunPage {

@@ -54,7 +54,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn of(row: &StudyRow) -> Progress {
+    pub(crate) fn new(row: &StudyRow) -> Progress {
         let mut text = format!("{} of {} runs have ended", row.ended, row.runs);
         for (count, word) in [(row.failed, "failed"), (row.rejected, "rejected")] {
             if count > 0 {
@@ -83,7 +83,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Html<String>, Fa
     let line = |row: &StudyRow| StudyLine {
         name: Link { name: row.name.clone(), address: format!("/studies/{}", row.id) },
         began: minute(&row.created_at),
-        progress: Progress::of(row),
+        progress: Progress::new(row),
     };
     let page =
         StudiesPage { frame: Frame::new("Studies", Section::Studies), studies: studies.iter().map(line).collect() };
@@ -118,10 +118,10 @@ struct RunLine {
 }
 
 pub(crate) async fn page(State(app): State<Arc<App>>, Path(text): Path<String>) -> Result<Html<String>, Fault> {
-    app.readers.read(Effort::Long, move |store: &Store| page_of(store, &text)).await
+    app.readers.read(Effort::Long, move |store: &Store| study_page(store, &text)).await
 }
 
-fn page_of(store: &Store, text: &str) -> Result<Html<String>, Fault> {
+fn study_page(store: &Store, text: &str) -> Result<Html<String>, Fault> {
     let id = store.find_study(text)?;
     let row = store.study(&id)?.row;
     let runs = store.study_runs(&id)?;
@@ -148,7 +148,7 @@ fn page_of(store: &Store, text: &str) -> Result<Html<String>, Fault> {
             address: address(run),
         }
     };
-    let progress = Progress::of(&row);
+    let progress = Progress::new(&row);
     let page = StudyPage {
         frame: Frame::new(&row.name, Section::Studies),
         script: progress.running.then(|| crate::assets::SCRIPT_ADDRESS.as_str()),
@@ -207,7 +207,7 @@ impl Follower {
                 tokio::time::sleep(FOLLOW_PERIOD).await;
             }
             let id = self.id.clone();
-            let read = move |store: &Store| Ok(Progress::of(&store.study(&id)?.row));
+            let read = move |store: &Store| Ok(Progress::new(&store.study(&id)?.row));
             // A busy database is asked again.
             let Ok(progress) = self.app.readers.read(Effort::Brief, read).await else {
                 tokio::time::sleep(FOLLOW_PERIOD).await;
