@@ -13,8 +13,8 @@ pub(crate) use net::NetArguments;
 pub(crate) use plumb_cli::agent::AgentArguments;
 pub(crate) use plumb_cli::common::Common;
 pub(crate) use plumb_cli::live_output::LiveArguments;
-pub(crate) use publish::{KeyArguments, SiteArguments, VerifyArguments};
 pub(crate) use plumb_cli::serve::ServeArguments;
+pub(crate) use publish::{KeyArguments, SiteArguments, VerifyArguments};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
