@@ -109,6 +109,7 @@ fn token_row(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ResultStore;
 
     // Protects a team whose database is copied: nobody can sign in with what is in it.
     #[test]
