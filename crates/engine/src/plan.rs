@@ -55,9 +55,9 @@ pub(crate) struct GroupRun {
     /// Groups that must be done before this one starts.
     pub(crate) after: Vec<usize>,
     pub(crate) ramp_ns: u64,
-    /// Byte limit that ends the ramp before its time, or a ramp without a time.
+    /// Byte count that ends the ramp. If `ramp_ns` is not 0, the ramp ends then at the latest.
     pub(crate) ramp_until: Option<RampTogether>,
-    /// Time from the end of the worker's ramp.
+    /// Time limit, counted from the end of the worker's ramp.
     pub(crate) time_ns: Option<u64>,
     pub(crate) ends: Ends,
     /// Length of an interval in each worker's series.
@@ -209,12 +209,12 @@ impl WorkerSeat<'_> {
         self.group.name.clone().unwrap_or_else(|| format!("workers.{}", self.group_number))
     }
 
-    /// Returns the name of the worker.
+    /// Returns the name of the worker: that of its group, and its number.
     pub(crate) fn name(&self) -> String {
         format!("{}/{}", self.group_name(), self.number)
     }
 
-    /// Returns the random stream of the worker.
+    /// Returns the worker's random stream, which depends on the seed, the phase and the worker's number.
     pub(crate) fn stream(&self, seed: u64) -> StreamId {
         StreamId { seed, phase: self.phase_number, worker: self.worker }
     }
@@ -224,7 +224,8 @@ impl WorkerSeat<'_> {
         WorkerPlanError { phase: self.phase.name.clone(), group: self.group_name(), reason: reason.to_string() }
     }
 
-    /// Returns the number of passes of its source: its own limit, or one if nothing else ends its block I/O.
+    /// Returns the worker's own pass limit, or 1 for Plumb's block I/O that no other limit of the phase or the worker
+    /// ends. The group's time limit does not count.
     pub(crate) fn passes(&self) -> Option<u64> {
         let Stop { time, bytes, ops, steady, .. } = &self.phase.stop;
         let limit = &self.group.limit;
@@ -245,7 +246,7 @@ impl WorkerSeat<'_> {
         }
     }
 
-    /// Returns the worker's limits, error rules and recorded data.
+    /// Returns the worker's limits, its error rules, and the choice of data that it records.
     pub(crate) fn rules(&self) -> WorkerRules {
         WorkerRules {
             budget: self.budget(),
@@ -260,7 +261,7 @@ impl WorkerSeat<'_> {
         }
     }
 
-    /// Returns the queue rules of the worker.
+    /// Returns the queue rules of the worker, within its depth.
     pub(crate) fn queue(&self) -> Queue {
         let batch = self.group.batch;
         let depth = self.group.depth;
@@ -276,7 +277,7 @@ impl WorkerSeat<'_> {
         }
     }
 
-    /// Returns the pacing rules of the worker.
+    /// Returns the pacing rules. Their ramp is that of the phase plus that of the group.
     pub(crate) fn pacing(&self) -> Pacing {
         Pacing {
             pace: self.group.pace,
@@ -311,7 +312,7 @@ impl WorkerSeat<'_> {
 }
 
 /// The workers of a workload that this process runs. They keep the numbers, names and random choices that
-/// they have among all workers.
+/// they have in the whole workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Part {
     #[default]
@@ -355,14 +356,14 @@ pub(crate) fn seats(phase: &Phase, phase_number: u32) -> impl Iterator<Item = Wo
     (0..).zip(all).map(|(worker, seat)| WorkerSeat { worker, ..seat })
 }
 
-/// Returns the checksum of a group's headers; `None` if its blocks have no headers of Plumb.
+/// Returns the checksum of a group's headers; `None` if its blocks have no Plumb headers.
 fn own_checksum(group: &WorkerGroup) -> Option<Checksum> {
     let verify = group.verify.as_ref().filter(|verify| verify.layout == StampLayout::Plumb)?;
     Checksum::for_method(verify.method)
 }
 
-/// Returns the stamping rules of a target, with an interval that fits everything in the workload that writes or
-/// verifies it. `None` if none of it is verified.
+/// Returns the stamping rules of a target. The interval fits the blocks of every worker whose `verify` uses Plumb's
+/// layout; `None` if there is no such worker.
 pub(crate) fn stamping(
     workload: &Workload,
     target: &str,
@@ -437,7 +438,7 @@ impl Verifiable {
     pub(crate) fn check(mut self, phase: &Phase) -> Result<(), WorkerPlanError> {
         self.touched.sort();
         let mut place = None;
-        // The furthest ends of the ranges before.
+        // The furthest ends so far of verified and of written ranges.
         let (mut verified, mut written) = (0, 0);
         for touched in &self.touched {
             let here = Some((&touched.target, touched.file));

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// A running program.
+/// A process that has a file or device open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Process id.
+    /// Process id, from `/proc`.
     pub pid: u32,
     /// Name as shown by `ps`.
     pub name: String,

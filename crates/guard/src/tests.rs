@@ -1,4 +1,4 @@
-//! Tests that each refusal fires, and that its opposite does not.
+//! Tests that each refusal fires, and that it does not fire in the opposite case.
 
 use super::space::{FillHint, FillPlaces, Space, WhenFull};
 use super::testing::{LoopDevice, Mounted, attach, guard, is_root, once_released, run, skipped};
@@ -77,7 +77,7 @@ fn allowing_one_file_allows_no_other_and_allowing_a_directory_covers_its_files()
 }
 
 #[test]
-fn a_new_file_is_made_and_removed_and_known_next_time() {
+fn a_new_file_is_created_known_next_time_and_removed() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = dir.path().join("new");
     let first = strict();
@@ -110,7 +110,7 @@ fn a_file_is_not_removed_if_its_name_refers_to_another() {
 }
 
 #[test]
-fn a_symbolic_link_is_refused_but_one_on_the_way_is_the_users_own() {
+fn a_symbolic_link_is_refused_but_one_in_the_directory_part_is_followed() {
     let dir = tempfile::tempdir().unwrap();
     let path = precious(dir.path());
     let link = dir.path().join("link");
@@ -171,7 +171,7 @@ fn a_file_that_appears_between_check_and_open_is_refused_untouched() {
     }
 }
 
-// Protects hosts that share a file: if one creates it while the other checks, neither takes it from the other.
+// Protects hosts that share a file: if one creates it while the other checks, both recognise it as test data.
 #[test]
 fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
@@ -220,7 +220,7 @@ fn a_file_that_another_host_creates_concurrently_is_known_to_both() {
     drop(theirs);
     let again = strict().take_blank(&place, &stat, judged, Intent::Overwrite).map(drop);
     assert!(matches!(again, Err(Refusal::ExistingFile { why: NotBlank::Changed, .. })), "{again:?}");
-    // A file that another program has open, and did not create for a run, stays its own.
+    // An unmarked file that another program has open is refused.
     let path = dir.path().join("theirs");
     let theirs = fs::File::create(&path).unwrap();
     let refused = strict().door(Naming::Typed).open(&path, Create::IfMissing).map(drop);
@@ -287,7 +287,7 @@ fn no_path_leaves_a_test_directory() {
     }
     assert!(matches!(guard.open_in(&dir, Path::new("link"), TRUNCATE), Err(Refusal::Symlink { .. })));
     assert!(matches!(guard.open_dir_in(&dir, Path::new("up/x"), 0), Err(Refusal::Outside { .. })));
-    // The directory itself is replaced by a link during the open.
+    // The file is replaced by a link during the open.
     fs::create_dir(dir.path().join("sub")).unwrap();
     strict().open_in(&dir, Path::new("sub/file"), OVERWRITE).unwrap();
     let result = guard.open_in_while(&dir, Path::new("sub/file"), TRUNCATE, || {
@@ -310,7 +310,7 @@ fn a_directory_without_its_marker_is_not_a_test_directory() {
 }
 
 #[test]
-fn direct_io_is_switched_and_a_second_descriptor_means_the_same_file() {
+fn direct_io_is_switched_and_a_second_descriptor_refers_to_the_same_file() {
     let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = dir.path().join("file");
     let file = strict().open_file(&path, OVERWRITE).unwrap();
@@ -349,8 +349,8 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
 
     // If filled up to the limit, the file may be overwritten but not grow.
     let full = space.headroom_bytes() / 4096 * 4096;
-    // The page of the removed marker is free once a child that another test is starting has closed
-    // its copy of the descriptor.
+    // Another test may be starting a child, which keeps a copy of the removed marker's descriptor until it runs its
+    // program. Only then does tmpfs free the marker's page.
     let first = strict();
     let file = once_released(|| match first.open_file(&path, writing(full)) {
         Err(Refusal::Space { .. }) => None,
@@ -363,7 +363,7 @@ fn root_a_full_file_system_is_refused_before_anything_is_made() {
     assert!(matches!(more, Err(Refusal::Space { .. })), "{more:?}");
 }
 
-// Protects the system's file systems from being filled in any case, and all others unless the user allows it.
+// Protects: a file system that the system needs is never filled, and any other only with the user's permission.
 #[test]
 fn root_a_file_system_is_filled_only_with_permission_and_never_if_the_system_needs_it() {
     if !is_root() {
@@ -379,7 +379,8 @@ fn root_a_file_system_is_filled_only_with_permission_and_never_if_the_system_nee
     fs::create_dir(tmpfs.path().join("below")).unwrap();
     let admit = |guard: &Guard| guard.admit_files(std::slice::from_ref(&path), 9 << 20);
     let refused = |guard: &Guard| admit(guard).unwrap_err();
-    assert!(matches!(refused(&strict()), Refusal::Space { fill: FillHint::None, .. }), "Plumb's own commands");
+    let without = refused(&strict());
+    assert!(matches!(without, Refusal::Space { fill: FillHint::None, .. }), "Plumb's own commands give no hint");
     let elsewhere = filling(&[Path::new("/dev")], &[Path::new("/")]);
     let refusal = refused(&elsewhere);
     assert_eq!(refusal.setting(), Some(format!("PLUMB_FILL=/dev,{}", tmpfs.path().display()).as_str()));

@@ -4,7 +4,7 @@
 /// Keys of a workload, the plain name of their field, and the words in `compares` that declare a difference in it.
 type Field = (&'static [&'static str], &'static str, &'static [&'static str]);
 
-/// Name of the field that the words in [`SIZES`] declare.
+/// Name shared by the fields for which the words in [`SIZES`] declare a difference.
 pub(super) const AMOUNT: &str = "amount of data";
 const SIZES: &[&str] = &["size", "file size", "working set", "data size"];
 

@@ -1,4 +1,4 @@
-//! fio command lines: the options that the dialect read, and the properties that an audit needs.
+//! fio command lines: their options as the fio dialect reads them, and the properties that an audit needs.
 
 use super::work::{FieldDifference, WorkFacts};
 use crate::form::Durability;
@@ -26,7 +26,7 @@ impl PartialEq for FioCommand {
     }
 }
 
-/// Job files: a published command comes without them.
+/// Answers for job files: none is readable, because only the command was published.
 struct NoFiles;
 
 impl fio::Files for NoFiles {
@@ -37,7 +37,7 @@ impl fio::Files for NoFiles {
 
 /// Assumed size of devices and files that a command expects to exist.
 const EXISTING_BYTES: u64 = 1 << 40;
-/// Most jobs or files that are lowered.
+/// Commands with more files than this, over all jobs and their copies, are not lowered.
 const LOWERED_MAX: u64 = 4096;
 /// Options for names, places and outputs, which do not affect the work.
 const IDENTITY: [&str; 9] = [
@@ -52,7 +52,8 @@ const IDENTITY: [&str; 9] = [
     "write_lat_log",
 ];
 
-/// A machine of which only the command is known. Its devices exist; its files exist only if no size tells fio to create them.
+/// An unknown machine: only the command was published. Every device exists; files exist only if a job has no size with
+/// which fio would create them.
 struct Assumed {
     files_exist: bool,
 }
@@ -92,7 +93,7 @@ impl Places for Assumed {
 }
 
 impl FioCommand {
-    /// Lowers the jobs to their work with fio's dialect.
+    /// Lowers the jobs with fio's dialect, and returns the facts of their work; `None` if they cannot be lowered.
     pub(super) fn work(&self) -> Option<WorkFacts> {
         let jobs = &self.fio.jobs;
         let copies = |job: &FioJob| u64::from(job.identity.numjobs.max(1));
@@ -143,7 +144,7 @@ impl FioCommand {
         (!read.jobs.is_empty()).then(|| FioCommand { words: words.to_vec(), fio: read })
     }
 
-    /// Returns the bytes of all files of all jobs and their copies; `None` if a size is not in bytes.
+    /// Returns the bytes of all files of all jobs and their copies; `None` if a size is missing or not in bytes.
     pub(crate) fn size_bytes(&self) -> Option<u64> {
         let mut sets: Vec<(&[String], u64)> = Vec::new();
         for job in &self.fio.jobs {
@@ -176,7 +177,7 @@ impl FioCommand {
         }))?
     }
 
-    /// Returns the shortest `runtime` of a job, in seconds. A job without one ends after its size.
+    /// Returns the shortest `runtime` of a job, in seconds. A job without one ends once it has transferred its size.
     pub(crate) fn runtime_seconds(&self) -> Option<f64> {
         let stated = self.fio.jobs.iter().filter_map(|job| job.stop.runtime);
         stated.map(|runtime| runtime.0 as f64 / 1e9).reduce(f64::min)
@@ -228,7 +229,8 @@ impl FioCommand {
         most
     }
 
-    /// Returns how the writes become durable within the measured time; `None` if that differs between jobs.
+    /// Returns how the writes become durable within the measured time; `None` if that differs between jobs, or if a
+    /// buffered job flushes only every few ops.
     pub(crate) fn durability(&self) -> Option<Durability> {
         one_of(self.fio.jobs.iter().map(|job| {
             let rules = &job.durability;
@@ -248,8 +250,8 @@ impl FioCommand {
         }))?
     }
 
-    /// Returns `true` if the page cache cannot serve the reads, because of direct I/O, or of fio's own `invalidate` if no
-    /// block is read twice.
+    /// Returns `true` if the page cache cannot serve the reads: every job uses direct I/O, or fio's `invalidate`
+    /// without reading a block twice.
     pub(super) fn reads_cold(&self) -> bool {
         self.fio.jobs.iter().all(|job| {
             let reads_once = !job.stop.time_based && job.identity.loops <= 1 && !job.direction.random.norandommap;
@@ -269,7 +271,7 @@ impl FioCommand {
         })
     }
 
-    /// Returns the bytes that the only job and its copies transfer, if `size` or `io_size`, times the loops, fixes them.
+    /// Returns the bytes that a single job and its copies transfer over all loops; `None` if its sizes do not fix them.
     pub(crate) fn transfer_bytes(&self) -> Option<u64> {
         let [job] = self.fio.jobs.as_slice() else { return None };
         if job.stop.time_based
@@ -287,7 +289,8 @@ impl FioCommand {
         each.checked_mul(job.identity.numjobs.max(1).into())?.checked_mul(job.identity.loops.max(1).into())
     }
 
-    /// Returns the files of jobs that only read, or of all others, by their given or generated names.
+    /// Returns the files, by given or generated name, of the jobs that only read, or else of all other jobs. Lists at
+    /// most 64 copies of a job.
     pub(crate) fn files(&self, only_read: bool) -> Vec<String> {
         const COPIES_LISTED: u32 = 64;
         let is_meant = |job: &&FioJob| matches!(job.direction.rw.ops, Ops::Read) == only_read;
@@ -351,7 +354,7 @@ fn files_bytes(job: &FioJob) -> Option<u64> {
     bytes.checked_mul(copies)
 }
 
-/// Returns the value that all have, if they agree.
+/// Returns the common value, if all values are equal.
 fn one_of<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Option<T> {
     let mut values = values.into_iter();
     let first = values.next()?;

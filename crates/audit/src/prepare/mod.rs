@@ -1,4 +1,4 @@
-//! Settings that preparations leave: of file systems, mounts, arrays and the kernel, under names
+//! Settings that setup commands leave on file systems, mounts, arrays, devices and the kernel, under names
 //! that can be compared between sides.
 
 mod mkfs;
@@ -37,7 +37,7 @@ impl PreparedPart {
     }
 }
 
-/// A setting that differs from the default.
+/// A setting that a command leaves. Default options of `mkfs` and `mount` are left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PreparedSetting {
     pub(crate) part: PreparedPart,
@@ -142,7 +142,7 @@ impl Prepared {
             self.file_system = Some(file_system);
         }
         for (name, value) in made.settings {
-            // Other file systems take it as a mount option.
+            // ZFS has `atime` as a property; other file systems have it as a mount option.
             let part = if name == "atime" { PreparedPart::Mount } else { PreparedPart::Mkfs };
             self.set(part, name, value);
         }
@@ -195,7 +195,7 @@ impl Prepared {
         }
     }
 
-    /// Records a program whose options are the settings: its words without devices and paths.
+    /// Records the arguments of another program, except devices and paths, as one setting.
     fn device(&mut self, program: &str, arguments: &[String]) {
         let kept: Vec<&str> = arguments.iter().map(String::as_str).filter(|word| !is_place(word)).collect();
         if program == "modprobe" && kept.len() < 2 {
@@ -327,7 +327,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "\\PC{0,60}", words in "(mkfs(\\.(ext4|xfs|btrfs))?|mount|mdadm|echo|tee|sysctl|zfs|-[a-zA-Z]|--create|[a-z_]{1,8}=|[0-9]{1,20}[kmg]?|/sys/block/|/proc/sys/| |,|;|>|\\||é){0,20}") {
+        fn arbitrary_text_does_not_panic(text in "\\PC{0,60}", words in "(mkfs(\\.(ext4|xfs|btrfs))?|mount|mdadm|echo|tee|sysctl|zfs|-[a-zA-Z]|--create|[a-z_]{1,8}=|[0-9]{1,20}[kmg]?|/sys/block/|/proc/sys/| |,|;|>|\\||é){0,20}") {
             let _ = (Prepared::from_lines([text.as_str()]), Prepared::from_lines([words.as_str()]));
         }
     }

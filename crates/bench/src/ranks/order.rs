@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A task, or a message of a rank: bytes in a format that only the worker knows.
+/// A task, or a rank's answer, as bytes that only the caller interprets.
 pub type Task = Vec<u8>;
 
 /// One run, as every rank runs it.
@@ -155,7 +155,7 @@ pub(super) enum Order {
     End(u8),
 }
 
-/// A message from rank 0 that cannot be sent, because it cannot be written as JSON.
+/// An order, or an answer to it, that cannot be written or read as JSON.
 pub(super) const UNREADABLE: ClusterError = ClusterError::Unexpected { rank: 0, what: "an order that cannot be read" };
 
 fn send(cluster: &dyn Cluster, order: &Order) -> Result<(), ClusterError> {
@@ -168,13 +168,13 @@ pub(super) fn send_end(cluster: &dyn Cluster, exit_code: u8) -> Result<(), Clust
     send(cluster, &Order::End(exit_code))
 }
 
-/// Asks the other ranks for work that is not a run.
+/// Orders the other ranks to do work that is not a run.
 pub(super) fn send_other(cluster: &dyn Cluster, words: String) -> Result<(), ClusterError> {
     send(cluster, &Order::Other(words))
 }
 
 impl JoinedRanks {
-    /// Asks each of the other ranks for work that is not a run, and returns their answers by rank. For a
+    /// Orders each of the other ranks to do work that is not a run, and returns their answers by rank. For a
     /// coordinator that does not measure.
     ///
     /// # Errors
@@ -188,8 +188,8 @@ impl JoinedRanks {
         Ok(answers.into_iter().filter(|(rank, _)| *rank > 0).map(|(_, answer)| answer).collect())
     }
 
-    /// Returns the bytes that each host may write below a path. The free space is divided, because hosts may share
-    /// one file system. For a coordinator that does not measure.
+    /// Returns the bytes that each rank may write below a path. The free space is divided among the ranks, because
+    /// they may share one file system. For a coordinator that does not measure.
     ///
     /// # Errors
     /// A host cannot read it, or does not answer.
@@ -205,7 +205,7 @@ impl JoinedRanks {
         self.least(stop, base, Size::Ram(1.0))
     }
 
-    /// Returns the smallest value of a size over all hosts, below a path.
+    /// Resolves a size at a path on every host, and returns the smallest result; 0 if there is none.
     fn least(&self, stop: StopFlag, base: &Path, size: Size) -> Result<u64, RunError> {
         const ALL_OF_IT: &str = "name = \"space\"\n[target.all.file]\npath = \"all\"\nsize = \"4KiB\"\n[[phase]]\n\
                                  name = \"none\"\n[[phase.workers]]\ntarget = \"all\"\nwork.blocks.mix.read = 1\n";
@@ -248,13 +248,13 @@ impl JoinedRanks {
 }
 
 impl RunOrder {
-    /// Asks the other ranks for a run.
+    /// Orders the other ranks to make this run.
     pub(crate) fn send(self, ranks: &JoinedRanks) -> Result<(), ClusterError> {
         send(ranks.cluster.as_ref(), &Order::Run(Box::new(self)))?;
         ranks.compare_clocks()
     }
 
-    /// Asks each of the other ranks for a run of its own workload. For a coordinator that does not measure.
+    /// Orders each of the other ranks to run its own workload. For a coordinator that does not measure.
     pub(crate) fn send_apart(self, ranks: &JoinedRanks, apart: &[Workload]) -> Result<(), ClusterError> {
         for (rank, workload) in (1..).zip(apart) {
             let own = RunOrder { workload: workload.clone(), ..self.clone() };
@@ -284,18 +284,19 @@ impl RunOrder {
     }
 }
 
-/// A workload as one rank runs it.
+/// The workload of one rank, and the files that it shares with the others.
 pub(crate) struct WorkloadOfRank {
     pub(crate) workload: Workload,
     pub(crate) files: FilesOfRanks,
 }
 
 impl WorkloadOfRank {
-    /// Returns a rank's workload. Generated file names get the rank as a prefix, except in Plumb's own test
-    /// directories, which need none. Files that are named one by one are shared. Random choices differ between ranks.
+    /// Returns a rank's workload. With [`Division::Each`], generated file names get the rank as a prefix, except in
+    /// Plumb's own test directories, which need none; files that are named one by one are shared; random choices differ
+    /// between ranks. The other divisions leave the workload unchanged.
     ///
     /// # Errors
-    /// Several ranks cannot use a target at once.
+    /// Several ranks cannot use a target at once, or cannot share the copies of a replay equally.
     pub(crate) fn new(
         workload: &Workload,
         division: Division,
@@ -375,8 +376,8 @@ fn replay_a_part(work: &mut GroupWork, share: ReplayShare, is_shared: bool) -> R
     Ok(())
 }
 
-/// Returns `true` if a native target is named by its path, and so is the same file or device for every rank. Each
-/// rank makes its own file set, wherever it is.
+/// Returns `true` for a native target that is the same for every rank: a device, or files with an absolute path. A file
+/// set is never shared.
 pub(crate) fn is_named(target: &Target) -> bool {
     match target {
         Target::File(file) => file.path.is_absolute(),
@@ -454,7 +455,7 @@ mod tests {
         replay.clones = 6;
         workload.phase[0].workers[0].work = replay.into();
         assert!(of(&workload, 0).unwrap_err().to_string().contains("6 copies"));
-        // On a device that all ranks share, copies follow those of the ranks before.
+        // On a target that all ranks share, a rank's copies follow those of lower ranks.
         let mut recording = Recording { sheet: true, clones: 4, ..Recording::new("r".into(), Bytes(1)) };
         let mut shared = |recording: &Recording, target: &str| {
             workload.phase[0].workers[0].work = BlockStream::from(recording.clone()).into();
@@ -465,12 +466,12 @@ mod tests {
         };
         assert_eq!(shared(&recording, "there"), (4, Some(ReplayShare { number: 2, of: 4 })));
         assert_eq!(shared(&recording, "own"), (1, None));
-        // For other tools, every rank runs the whole job.
+        // Without a sheet, every rank replays all copies.
         recording.sheet = false;
         assert_eq!(shared(&recording, "own"), (4, None));
     }
 
-    // Protects: the workload of some of the ranks has only their workers, under the names that these have among all.
+    // Protects: the workload of some ranks has only their workers, under their names in the whole workload.
     #[test]
     fn workers_are_divided_among_ranks() {
         let mut workload = workload();

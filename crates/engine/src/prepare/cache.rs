@@ -59,7 +59,8 @@ pub enum NotCold {
     },
     /// Pages stayed in the cache after all attempts.
     #[error(
-        "{resident} of {total} bytes are still in the page cache after {attempts} evictions ({dirty} dirty); a program maps or reads these files{advice}",
+        "{resident} of {total} bytes are still in the page cache after {attempts} evictions ({dirty} dirty); \
+         a program probably maps or reads these files{advice}",
         resident = residency.resident_bytes, total = residency.total_bytes, dirty = residency.dirty_bytes
     )]
     StillResident {
@@ -72,7 +73,7 @@ pub enum NotCold {
     /// Residency cannot be checked, so there is no proof.
     #[error("residency in the page cache cannot be checked: {reason}; use the cache policy `direct` or `as-is`")]
     Unseen { reason: String },
-    /// Writing the file out, or advising the kernel, failed.
+    /// The check of the file system, the write-out of the file, or the advice to the kernel failed.
     #[error("could not {action} {path}: {source}", path = path.display())]
     Io {
         path: PathBuf,
@@ -166,22 +167,22 @@ pub struct Warmth {
     pub read_bytes: u64,
     /// Bytes not read because memory would not hold them.
     pub left_out_bytes: u64,
-    /// Residency after the last reading.
+    /// Residency after the last pass over the targets.
     pub residency: Seen<Residency>,
 }
 
 /// Warm means that at least this percentage of the bytes read stays resident.
 const WARM_MIN_PERCENT: u64 = 99;
 
-/// A further reading must add at least this percentage of the targets to the cache; otherwise the cache is full.
+/// Another pass must add at least this percentage of the targets to the cache; otherwise the cache is full.
 const WARM_GAIN_PERCENT: u64 = 5;
 
-/// Maximum number of readings.
+/// Maximum number of passes over the targets.
 const WARM_READINGS: u32 = 4;
 
 /// Reads the targets in order, up to the available memory. A cache full of pages that were used
 /// twice drops new pages first. If pages do not stay, this function reads each part twice in a row,
-/// so that its pages also count as used twice. It repeats that while each reading adds pages.
+/// so that its pages also count as used twice. It repeats that while each pass adds pages.
 /// Source: the kernel's mm/swap.c, `folio_mark_accessed`, and mm/workingset.c.
 ///
 /// # Errors
@@ -205,7 +206,7 @@ pub fn warm(files: &TargetFiles, stop: StopFlag) -> Result<Warmth, PrepareError>
     Ok(warmth)
 }
 
-/// Number of consecutive readings of each part.
+/// How often each part is read in a row.
 #[derive(Clone, Copy)]
 enum Readings {
     One = 1,

@@ -24,7 +24,7 @@ pub enum PressureError {
     )]
     TooMuch {
         wanted_bytes: u64,
-        /// Bytes available to the machine and its control groups.
+        /// Available bytes: the smaller of the machine's and the control group's.
         available_bytes: u64,
     },
     #[error("could not hold {wanted_bytes} bytes of memory: {source}; use a smaller `memory-pressure`")]
@@ -107,7 +107,7 @@ impl MemoryPressure {
         }
         for page in (0..length).step_by(rustix::param::page_size()) {
             // SAFETY: the address is within the part, which is writable and has no other references. The volatile write
-            // cannot be optimized away. The value is not zero, so no page is shared with another.
+            // cannot be optimized away. The value is not zero, so the kernel cannot replace the page by its zero page.
             unsafe { part.add(page).write_volatile(1) };
         }
     }
@@ -131,7 +131,7 @@ impl Drop for MemoryPressure {
     }
 }
 
-/// Raises the lock limit up to the hard limit; root needs no limit.
+/// Raises the soft lock limit by `bytes`, up to the hard limit. Root is exempt from the limit.
 fn raise_lock_limit(bytes: u64) {
     let limit = rustix::process::getrlimit(Resource::Memlock);
     if let Some(current) = limit.current {

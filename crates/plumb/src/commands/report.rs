@@ -222,19 +222,19 @@ fn stopped(error: StoredReportError) -> Stopped {
         StoredReportError::Store(error) => error.into(),
         StoredReportError::Json(error) => Stopped::io(error),
     }
+}
 
-    /// Builds the report of a stored run. `run` is a whole id.
-    pub(super) fn stored_run_report(store: &dyn ResultStore, run: &str) -> Result<FullReport, Stopped> {
-        stored_report::run_report(&store.get(run)?, &[run.to_owned()], Some(store)).map_err(stopped)
-    }
+/// Builds the report of a stored run. `run` is a whole id.
+pub(super) fn stored_run_report(store: &dyn ResultStore, run: &str) -> Result<FullReport, Stopped> {
+    stored_report::run_report(&store.get(run)?, &[run.to_owned()], Some(store)).map_err(stopped)
+}
 
-    /// Builds the report of a comparison.
-    pub(super) fn comparison_report(
-        comparison: &Comparison,
-        store: Option<&dyn ResultStore>,
-    ) -> Result<FullReport, Stopped> {
-        stored_report::comparison_report(comparison, store).map_err(stopped)
-    }
+/// Builds the report of a comparison.
+pub(super) fn comparison_report(
+    comparison: &Comparison,
+    store: Option<&dyn ResultStore>,
+) -> Result<FullReport, Stopped> {
+    stored_report::comparison_report(comparison, store).map_err(stopped)
 }
 
 fn is_of_repeated(tag: &str) -> bool {

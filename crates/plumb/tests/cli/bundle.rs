@@ -1,7 +1,7 @@
 //! `plumb key`, `plumb export --bundle` and `plumb verify`: signed results that can be checked offline.
 
 use crate::common::needs;
-use crate::common::{Home, Said};
+use crate::common::{CommandOutput, Home};
 use plumb_bundle::{Contents, Origin, PartKind, Program, SigningKey};
 use plumb_store::{BlobKind, StoredBlob, StoredRun};
 use serde_json::Value;
@@ -21,7 +21,7 @@ fn bundled() -> (Home, Vec<u8>) {
     (home, bytes)
 }
 
-fn verified(home: &Home, bytes: &[u8]) -> Said {
+fn verified(home: &Home, bytes: &[u8]) -> CommandOutput {
     std::fs::write(home.work().join("other.plumb"), bytes).unwrap();
     home.plumb("verify other.plumb")
 }
@@ -73,25 +73,25 @@ fn with_result(bytes: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
 #[test]
 fn a_key_is_private_and_never_overwritten() {
     let home = Home::new();
-    home.plumb("key --show").expect(2).complains(&["`plumb key` makes one"]);
-    home.plumb("key").expect(0).says(&["public key RW", "fingerprint sha256:", "Keep a copy"]);
+    home.plumb("key --show").expect(2).expect_stderr(&["`plumb key` makes one"]);
+    home.plumb("key").expect(0).expect_stdout(&["public key RW", "fingerprint sha256:", "Keep a copy"]);
     let path: PathBuf = home.work().join("../config/plumb/signing.key");
     let mode = |path: &PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
     let text = std::fs::read_to_string(&path).unwrap();
-    home.plumb("key").expect(5).complains(&["never overwrites a key", "plumb key --show"]);
+    home.plumb("key").expect(5).expect_stderr(&["never overwrites a key", "plumb key --show"]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     let shown = home.plumb("key --show").expect(0).out;
     assert!(!shown.contains(text.lines().nth(1).unwrap()), "the private key is never printed");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-    home.plumb("key --show").expect(2).complains(&["chmod 600"]);
+    home.plumb("key --show").expect(2).expect_stderr(&["chmod 600"]);
 }
 
 #[test]
 fn a_bundle_is_made_and_checked() {
     let (home, bytes) = bundled();
     let said = home.plumb("verify run.plumb").expect(0);
-    said.says(&[
+    said.expect_stdout(&[
         "have the size and SHA-256",
         "signature is valid",
         "the verdict `pass` follows from its",
@@ -107,10 +107,10 @@ fn a_bundle_is_made_and_checked() {
     let json = home.plumb("verify run.plumb --json").expect(0).json();
     assert_eq!(json["schema"], "plumb.verify/1");
     assert!(json["checks"].as_array().unwrap().iter().all(|check| check["outcome"] == "holds"), "{json:#}");
-    home.plumb("export --bundle all.plumb").expect(2).complains(&["export last --bundle"]);
+    home.plumb("export --bundle all.plumb").expect(2).expect_stderr(&["export last --bundle"]);
     let other = Home::new();
     other.plumb(WORK).expect(0);
-    other.plumb("export last --bundle f").expect(2).complains(&["`plumb key` makes one"]);
+    other.plumb("export last --bundle f").expect(2).expect_stderr(&["`plumb key` makes one"]);
 }
 
 #[test]
@@ -118,22 +118,22 @@ fn signers_are_known_by_their_key() {
     let (home, bytes) = bundled();
     let key = public_key(&home);
     let reader = Home::new();
-    verified(&reader, &bytes).expect(0).says(&["unknown", "trusted-keys"]);
-    reader.plumb(&format!("verify other.plumb --key {key}")).expect(0).says(&["the key is the one of --key"]);
+    verified(&reader, &bytes).expect(0).expect_stdout(&["unknown", "trusted-keys"]);
+    reader.plumb(&format!("verify other.plumb --key {key}")).expect(0).expect_stdout(&["the key is the one of --key"]);
     let another = SigningKey::generate().unwrap().public();
     reader
         .plumb(&format!("verify other.plumb --key {another}"))
         .expect(1)
-        .says(&["WRONG another key than that of --key"]);
+        .expect_stdout(&["WRONG another key than that of --key"]);
     reader.file("alice.pub", &format!("untrusted comment: Alice\n{key}\n"));
-    reader.plumb("verify other.plumb --key alice.pub").expect(0).says(&["one of your trusted keys"]);
-    reader.plumb("verify other.plumb --key nobody.pub").expect(2).complains(&["neither a public key nor a file"]);
+    reader.plumb("verify other.plumb --key alice.pub").expect(0).expect_stdout(&["one of your trusted keys"]);
+    reader.plumb("verify other.plumb --key nobody.pub").expect(2).expect_stderr(&["neither a public key nor a file"]);
     let config = reader.work().join("../config/plumb");
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(config.join("trusted-keys"), format!("# lab\n{key} Alice of the lab\n")).unwrap();
-    reader.plumb("verify other.plumb").expect(0).says(&["(Alice of the lab)"]);
+    reader.plumb("verify other.plumb").expect(0).expect_stdout(&["(Alice of the lab)"]);
     std::fs::set_permissions(config.join("trusted-keys"), std::fs::Permissions::from_mode(0o666)).unwrap();
-    reader.plumb("verify other.plumb").expect(4).complains(&["is not used", "chmod go-w"]);
+    reader.plumb("verify other.plumb").expect(4).expect_stderr(&["is not used", "chmod go-w"]);
 }
 
 // Protects readers from a bundle that was changed on its way.
@@ -147,17 +147,19 @@ fn changed_bytes_are_found() {
         changed
     };
     let result = at("plumb.result/1");
-    verified(&home, &flipped(result)).expect(1).says(&["WRONG not the bytes that were signed: runs/1/result.json"]);
+    verified(&home, &flipped(result))
+        .expect(1)
+        .expect_stdout(&["WRONG not the bytes that were signed: runs/1/result.json"]);
     let claim = at("\"anonymised\": false") + "\"anonymised\": ".len();
     let mut changed = bytes.clone();
     changed[claim..claim + 5].copy_from_slice(b"true ");
-    verified(&home, &changed).expect(1).says(&["WRONG the manifest's signature is wrong"]);
-    verified(&home, &flipped(at("\ntrusted comment: ") + 20)).expect(1).says(&["signature is wrong"]);
-    verified(&home, &bytes[..bytes.len() / 2]).expect(2).complains(&["other.plumb"]);
-    verified(&home, &bytes[..bytes.len() - 512]).expect(2).complains(&["damaged at its end"]);
-    verified(&home, b"").expect(2).complains(&["damaged at its end"]);
-    verified(&home, b"PK\x03\x04").expect(2).complains(&["other.plumb"]);
-    home.plumb("verify absent.plumb").expect(2).complains(&["absent.plumb"]);
+    verified(&home, &changed).expect(1).expect_stdout(&["WRONG the manifest's signature is wrong"]);
+    verified(&home, &flipped(at("\ntrusted comment: ") + 20)).expect(1).expect_stdout(&["signature is wrong"]);
+    verified(&home, &bytes[..bytes.len() / 2]).expect(2).expect_stderr(&["other.plumb"]);
+    verified(&home, &bytes[..bytes.len() - 512]).expect(2).expect_stderr(&["damaged at its end"]);
+    verified(&home, b"").expect(2).expect_stderr(&["damaged at its end"]);
+    verified(&home, b"PK\x03\x04").expect(2).expect_stderr(&["other.plumb"]);
+    home.plumb("verify absent.plumb").expect(2).expect_stderr(&["absent.plumb"]);
 }
 
 // Protects readers from a signer who changed numbers without their evidence.
@@ -165,11 +167,11 @@ fn changed_bytes_are_found() {
 fn signed_contradictions_are_found() {
     let (home, bytes) = bundled();
     let phase = |result: &mut Value| result["phases"][0].take();
-    verified(&home, &forged(&bytes, |_| {})).expect(0).says(&["unknown"]);
+    verified(&home, &forged(&bytes, |_| {})).expect(0).expect_stdout(&["unknown"]);
     let rejected = with_result(&bytes, |result| result["verdict"] = "reject".into());
-    verified(&home, &rejected).expect(1).says(&["WRONG the verdict is `reject`", "follows `pass`"]);
+    verified(&home, &rejected).expect(1).expect_stdout(&["WRONG the verdict is `reject`", "follows `pass`"]);
     let hidden = with_result(&bytes, |result| result["checks"][0]["level"] = "fail".into());
-    verified(&home, &hidden).expect(1).says(&["WRONG the verdict is `pass`", "follows `reject`"]);
+    verified(&home, &hidden).expect(1).expect_stdout(&["WRONG the verdict is `pass`", "follows `reject`"]);
     let number = |metric: &str, factor: f64| {
         let metric = metric.to_owned();
         with_result(&bytes, move |result| {
@@ -182,26 +184,26 @@ fn signed_contradictions_are_found() {
     for (metric, factor) in [("read.lat.p50", 0.9), ("read.lat.max", 0.9), ("read.lat.mean", 1e6)] {
         verified(&home, &number(metric, factor))
             .expect(1)
-            .says(&[&format!("WRONG {metric} of phase"), "its histogram gives"]);
+            .expect_stdout(&[&format!("WRONG {metric} of phase"), "its histogram gives"]);
     }
-    verified(&home, &number("read.iops", 0.9)).expect(1).says(&["WRONG read.iops of phase", "gives at least"]);
-    verified(&home, &number("read.bw", 2.0)).expect(1).says(&["another proportion"]);
+    verified(&home, &number("read.iops", 0.9)).expect(1).expect_stdout(&["WRONG read.iops of phase", "gives at least"]);
+    verified(&home, &number("read.bw", 2.0)).expect(1).expect_stdout(&["another proportion"]);
     let without_digits = with_result(&bytes, |result| result["phases"][0]["done"]["read"]["ops"] = 1.into());
-    verified(&home, &without_digits).expect(1).says(&["WRONG phase"]);
+    verified(&home, &without_digits).expect(1).expect_stdout(&["WRONG phase"]);
     let series = forged(&bytes, |run| {
         let blob = run.blobs.iter_mut().find(|blob| blob.kind == BlobKind::Series).unwrap();
         blob.data = vec![1, 0xff, 0xff, 0xff, 0xff, 0x0f];
     });
-    verified(&home, &series).expect(1).says(&["WRONG a series of phase"]);
+    verified(&home, &series).expect(1).expect_stdout(&["WRONG a series of phase"]);
     let histogram = forged(&bytes, |run| {
         let blob = run.blobs.iter_mut().find(|blob| blob.kind == BlobKind::Histogram).unwrap();
         blob.data[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
     });
-    verified(&home, &histogram).expect(1).says(&["not an uncompressed HdrHistogram"]);
+    verified(&home, &histogram).expect(1).expect_stdout(&["not an uncompressed HdrHistogram"]);
     let not_a_number = forged(&bytes, |run| run.result = run.result.replacen("\"value\":", "\"value\":NaN,\"x\":", 1));
-    verified(&home, &not_a_number).expect(1).says(&["WRONG the result cannot be read"]);
+    verified(&home, &not_a_number).expect(1).expect_stdout(&["WRONG the result cannot be read"]);
     let another = forged(&bytes, |run| run.id = "018f0000-0000-7000-8000-00000000000a".to_owned());
-    verified(&home, &another).expect(1).says(&["another id"]);
+    verified(&home, &another).expect(1).expect_stdout(&["another id"]);
 }
 
 #[test]
@@ -210,13 +212,13 @@ fn an_anonymised_bundle_says_so_and_has_no_names() {
     home.plumb("key").expect(0);
     home.plumb(WORK).expect(0);
     let host = home.plumb("export last").expect(0).json()[0]["environment"]["hostname"].as_str().unwrap().to_owned();
-    home.plumb("export last --anonymise --bundle run.plumb").expect(0).complains(&["anonymised: "]);
+    home.plumb("export last --anonymise --bundle run.plumb").expect(0).expect_stderr(&["anonymised: "]);
     let bytes = std::fs::read(home.work().join("run.plumb")).unwrap();
     let holds = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
     assert!(holds("\"anonymised\": true"));
     // Shorter names may be words of the format.
     assert!(host.len() < 4 || !holds(&host), "{host}");
-    home.plumb("verify run.plumb").expect(0).says(&["names were replaced before it was signed"]);
+    home.plumb("verify run.plumb").expect(0).expect_stdout(&["names were replaced before it was signed"]);
 }
 
 // Protects the promise that a bundle can be checked without Plumb.

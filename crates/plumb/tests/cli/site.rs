@@ -65,7 +65,7 @@ fn runs_and_comparisons_become_pages_with_downloads() {
     home.plumb("key").expect(0);
     home.plumb("compare sim:ssd sim:ssd?slow=20% --for random-read --budget 20s").expect(0);
     home.plumb("run mail --at sim:ssd --set time=4s --name nightly").expect(0);
-    home.plumb("site public --all --title Disks").expect(0).says(&["public/index.html"]);
+    home.plumb("site public --all --title Disks").expect(0).expect_stdout(&["public/index.html"]);
     let (runs, index) = (ids(&home), read(&home, "index.html"));
     is_a_site(&site(&home));
     for run in &runs {
@@ -80,17 +80,17 @@ fn runs_and_comparisons_become_pages_with_downloads() {
     let newest = &runs[0];
     let json: Value = plumb_document::json::from_str(&read(&home, &format!("runs/{newest}.json"))).unwrap();
     assert_eq!(&json, &home.plumb("export last").expect(0).json()[0]);
-    home.plumb(&format!("verify public/runs/{newest}.plumb")).expect(0).says(&["your own key"]);
+    home.plumb(&format!("verify public/runs/{newest}.plumb")).expect(0).expect_stdout(&["your own key"]);
     let page = read(&home, &format!("runs/{newest}.html"));
     assert!(page.contains("All results") && page.contains("How far to trust it"), "it is the report's page");
     // A site of one tag has neither other runs nor the comparison of other runs; earlier pages go.
-    home.plumb("site public tag:nightly").expect(0).complains(&["removed"]);
+    home.plumb("site public tag:nightly").expect(0).expect_stderr(&["removed"]);
     is_a_site(&site(&home));
     let expected = ["html", "json", "plumb"].map(|ending| format!("runs/{newest}.{ending}"));
     let expected = expected.into_iter().chain(["index.html", "plumb-site.json"].map(str::to_owned)).collect();
     assert_eq!(files(&site(&home)), expected);
-    home.plumb("site public").expect(2).complains(&["--all"]);
-    home.plumb("site public tag:none").expect(2).complains(&["no run has the tag"]);
+    home.plumb("site public").expect(2).expect_stderr(&["--all"]);
+    home.plumb("site public tag:none").expect(2).expect_stderr(&["no run has the tag"]);
     home.plumb("site public last --json").expect(2);
 }
 
@@ -101,10 +101,10 @@ fn other_files_are_not_touched() {
     home.plumb("run mail --at sim:ssd --set time=1s").expect(0);
     std::fs::create_dir(site(&home)).unwrap();
     std::fs::write(site(&home).join("notes.txt"), "mine").unwrap();
-    home.plumb("site public last").expect(5).complains(&["not empty, and not a site of Plumb"]);
+    home.plumb("site public last").expect(5).expect_stderr(&["not empty, and not a site of Plumb"]);
     assert_eq!(files(&site(&home)), BTreeSet::from(["notes.txt".to_owned()]));
     std::fs::remove_file(site(&home).join("notes.txt")).unwrap();
-    home.plumb("site public last").expect(0).complains(&["`plumb key` makes a key"]);
+    home.plumb("site public last").expect(0).expect_stderr(&["`plumb key` makes a key"]);
     assert!(!read(&home, "index.html").contains("bundle"));
     // Own files in a site stay, also those with the name of a page to come.
     std::fs::write(site(&home).join("CNAME"), "example.org").unwrap();
@@ -114,19 +114,19 @@ fn other_files_are_not_touched() {
     let to_come = format!("runs/{}.html", ids(&home)[0]);
     std::fs::write(site(&home).join(&to_come), "mine").unwrap();
     let before = files(&site(&home));
-    home.plumb("site public --all").expect(5).complains(&["was not made by `plumb site`"]);
+    home.plumb("site public --all").expect(5).expect_stderr(&["was not made by `plumb site`"]);
     assert_eq!((read(&home, &to_come).as_str(), files(&site(&home))), ("mine", before));
     std::fs::remove_file(site(&home).join(&to_come)).unwrap();
     let outside = home.file("precious.html", "mine");
     let marker = site(&home).join("plumb-site.json");
     std::fs::write(&marker, r#"{"schema":"plumb.site/1","files":["runs/../../precious.html"]}"#).unwrap();
-    home.plumb("site public last").expect(5).complains(&["is not the list of a site"]);
+    home.plumb("site public last").expect(5).expect_stderr(&["is not the list of a site"]);
     assert!(outside.exists());
     let linked = home.work().join("linked");
     std::fs::create_dir(&linked).unwrap();
     std::os::unix::fs::symlink(home.work(), linked.join("runs")).unwrap();
     std::fs::write(linked.join("plumb-site.json"), r#"{"schema":"plumb.site/1","files":[]}"#).unwrap();
-    home.plumb("site linked last").expect(5).complains(&["in the way"]);
+    home.plumb("site linked last").expect(5).expect_stderr(&["in the way"]);
 }
 
 // Protects readers of a site from markup in names, which anybody can import.
@@ -148,7 +148,7 @@ fn names_are_escaped() {
     }
     home.file("hostile.json", &result.to_string());
     home.plumb("import hostile.json").expect(0);
-    home.with(["site", "public", "--all", "--title", SCRIPT]).expect(0);
+    home.plumb_args(["site", "public", "--all", "--title", SCRIPT]).expect(0);
     is_a_site(&site(&home));
     let index = read(&home, "index.html");
     assert!(index.contains("&lt;script&gt;") || index.contains("&#60;script&#62;"), "{index}");
@@ -181,7 +181,7 @@ fn an_anonymous_site_has_no_names() {
         home.plumb("import named.json").expect(0);
     }
     let said = home.plumb("site public --all --anonymise").expect(0);
-    let said = said.complains(&["anonymised: ", ": db7-acme", ": S4EVNX0M1234"]);
+    let said = said.expect_stderr(&["anonymised: ", ": db7-acme", ": S4EVNX0M1234"]);
     assert!(!said.out.contains("db7-acme"), "{}", said.out);
     is_a_site(&site(&home));
     for name in files(&site(&home)) {
@@ -200,7 +200,7 @@ fn an_anonymous_site_has_no_names() {
     for id in ["a", "b"] {
         home.plumb(&format!("verify public/runs/018f0000-0000-7000-8000-00000000000{id}.plumb"))
             .expect(0)
-            .says(&["names were replaced"]);
+            .expect_stdout(&["names were replaced"]);
     }
 }
 

@@ -8,15 +8,15 @@ use crate::table::Align;
 use plumb_result::gate::{GateAnswer, GateDesign, GateNumber, GateSide, GateUnit};
 use plumb_result::{Contrast, Gate, Level};
 
-/// Largest number of warnings on a page, unless all are requested.
+/// Largest number of warnings on a page, and of runs left out, unless all are requested.
 const WARNINGS_SHOWN: usize = 3;
 
-/// Returns the page: the answer, its numbers, the error rate of such an answer, and further facts.
+/// Returns the page: the answer, its numbers, the guaranteed error rates, and further facts.
 pub fn page(gate: &Gate, verbose: bool, style: &Style) -> String {
     document::terminal(&parts(gate, if verbose { usize::MAX } else { WARNINGS_SHOWN }), style)
 }
 
-/// Returns the page as Markdown, for a comment in a forge.
+/// Returns the page as Markdown, for a comment on a forge.
 pub fn markdown(gate: &Gate) -> String {
     let mark = match gate.answer {
         GateAnswer::Pass => "✅",
@@ -117,21 +117,22 @@ fn design(gate: &Gate) -> String {
             let places = gate.numbers.iter().any(|number| number.unit == GateUnit::Plot);
             let unit = if places { "each place is one sample" } else { "each block is one sample" };
             format!(
-                "Measured in interleaved blocks in {}, judged {}; {unit}.",
+                "Measured in interleaved blocks over {}, judged {}; {unit}.",
                 format::time(gate.seconds * 1e9),
                 times(gate)
             )
         }
         GateDesign::History => format!(
-            "Baseline: {}; candidate: {}. A session is one sample: what the machine differs by from session to session is in the \
-             interval.",
+            "Baseline: {}; candidate: {}. A session is one sample, so the interval includes the differences between \
+             sessions.",
             side(&gate.baseline),
             side(&gate.candidate)
         ),
     };
     let confidence = gate.numbers.first().map_or(0.0, |number| number.confidence);
     let better = "Above 1× the candidate is better.";
-    if gate.numbers.is_empty() { how } else { format!("{how} Intervals of {}. {better}", format::percent(confidence)) }
+    let level = format::percent(confidence);
+    if gate.numbers.is_empty() { how } else { format!("{how} {level} confidence intervals. {better}") }
 }
 
 fn times(gate: &Gate) -> String {
@@ -141,7 +142,7 @@ fn times(gate: &Gate) -> String {
     };
     match gate.looks.done == gate.looks.planned {
         true => word(gate.looks.done),
-        false => format!("{} of {} planned", word(gate.looks.done), count(gate.looks.planned, "time")),
+        false => format!("at {} of {}", gate.looks.done, count(gate.looks.planned, "planned look")),
     }
 }
 

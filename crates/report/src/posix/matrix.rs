@@ -37,7 +37,10 @@ pub fn matrix_content(reports: &[Conformance]) -> String {
     };
     let (some, none): (Vec<&str>, Vec<&str>) = rules.into_iter().partition(differs);
     let mut html = String::new();
-    html.push_str("<p>A cell shows how many cases of a rule hold, of those that were tested; its tooltip lists the failures.</p><table><thead><tr><th>rule");
+    html.push_str(
+        "<p>A cell with failures shows how many of the tested cases hold. Its tooltip shows the worst case.</p>\
+         <table><thead><tr><th>rule",
+    );
     for report in reports {
         html.push_str(&format!(
             "<th>{}<br><small>{}<br>{} as {}</small>",
@@ -52,9 +55,7 @@ pub fn matrix_content(reports: &[Conformance]) -> String {
         let passed = report.count(PosixOutcome::Pass);
         html.push_str(&format!("<td><b>{passed}</b> of {}", report.cases.len() - report.count(PosixOutcome::Skip)));
     }
-    for (title, rules) in
-        [("Rules that are broken somewhere", some), ("Rules that hold wherever they were tested", none)]
-    {
+    for (title, rules) in [("Rules that are broken somewhere", some), ("Rules without failures", none)] {
         html.push_str(&format!("<tr><th colspan=\"{}\">{title}: {}", reports.len() + 1, rules.len()));
         for rule in rules {
             html.push_str(&format!("<tr><td>{}", escaped(rule)));

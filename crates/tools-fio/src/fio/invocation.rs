@@ -10,7 +10,7 @@ pub enum Action {
     Run,
     /// Parse the jobs and exit (`--parse-only`).
     ParseOnly,
-    /// Print the jobs of files as command lines (`--showcmd`).
+    /// Print the jobs of job files as command lines (`--showcmd`).
     ShowCommand,
     /// Print the jobs as a workload in Plumb's native form (`--translate`).
     Translate,
@@ -105,7 +105,7 @@ pub struct ProgressOptions {
 /// Hosts that run the jobs: this one, unless the command line names a server or clients.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HostOptions {
-    /// Address to listen on when serving jobs of other hosts (`--server`). An empty text means fio's default address.
+    /// Address to listen on when serving jobs of other hosts (`--server`). Empty for fio's default address.
     pub server: Option<String>,
     /// PID file of a server that runs in the background.
     pub daemonize: Option<String>,
@@ -119,7 +119,7 @@ pub struct HostOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub action: Action,
-    /// The reading of ambiguous values.
+    /// How ambiguous values are interpreted.
     pub compat: Compat,
     /// File for the results, instead of standard output.
     pub output: Option<String>,

@@ -1,7 +1,8 @@
 //! Tables of command-line options, and a parser that reads a tool's arguments by such a table.
 //!
-//! [`Opt`] is one row. Every tool but fio uses it; fio's options have their own table. `Words` parses arguments by a
-//! table, on top of [`lexopt`]. elbencho, netperf, iperf2, iperf3, dbench and fs_mark differ only in their `Grammar`.
+//! [`Opt`] is one row. fio's options have their own table; Bonnie++ and a few others have none (see below). `Words`
+//! parses arguments by a table, on top of [`lexopt`]. elbencho, netperf, iperf2, iperf3, dbench and fs_mark differ
+//! only in their `Grammar`.
 //!
 //! These tools parse differently, so they have their own parsers over tables of the same rows:
 //!

@@ -27,7 +27,7 @@ pub enum Cut {
     Over(End),
     /// Plumb itself failed.
     Stopped(Stopped),
-    /// The process dies by this signal.
+    /// The process kills itself with this signal.
     Signal(StopSignal),
 }
 
@@ -200,7 +200,7 @@ fn hear(all: &[StopSignal]) -> Result<(), Stopped> {
     all.iter().try_for_each(|&signal| signals::hear(signal).map_err(failed))
 }
 
-/// Configures the bench for a tool: the policy for full disks, and messages in the format of a tool's messages.
+/// Configures the bench for a tool: sets the policy for full disks, and prefixes messages with `plumb: `.
 fn fitted(mut bench: Bench, common: &Common) -> Result<Bench, Stopped> {
     bench.engine.permissions.when_full = session::when_full(common)?;
     bench.engine.say = |text| error_line!("plumb: {text}");

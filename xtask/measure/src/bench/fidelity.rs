@@ -1,5 +1,5 @@
-//! Checks that the same command line measures the same in Plumb and in the original tool: both alternate, in randomised
-//! blocks on one file system, judged by the rule of `plumb compare`.
+//! Checks that Plumb and the original tool report the same rates for a command line. Their runs alternate in randomised
+//! blocks on one file system, and the rule of `plumb compare` judges the rates.
 
 use super::Options;
 use super::classics::{Line, Rates, SHARED, ToolOutput};
@@ -39,7 +39,7 @@ const CASES: &[Case] = &[
         &["--rw=randread", "--bs=4k", "--size=64m", "--rate_iops=2000", "--time_based", SECONDS],
     ),
     fio(
-        "1 ms of thought behind every read",
+        "1 ms of think time after every read",
         &["--rw=randread", "--bs=4k", "--size=64m", "--thinktime=1000", "--time_based", SECONDS],
     ),
     fio(
@@ -95,7 +95,7 @@ const fn bonnie(name: &'static str, words: &'static [&'static str]) -> Case {
     Case { name, line, unit: "kB/s or files/s", shared: None }
 }
 
-/// The classics: all of IOzone's tests, Bonnie++'s columns, PostMark's parts, and dd in the four forms in which its
+/// The classics: most of IOzone's tests, Bonnie++'s columns, PostMark's parts, and dd in the five forms in which its
 /// rates are published.
 const CLASSICS: &[Case] = &[
     dd("of a file, not flushed", &["if=/dev/zero", "of=plumb-bench-output", "bs=64k", "count=4096"]),
@@ -176,13 +176,14 @@ pub(crate) fn fidelity(options: &Options) -> Result<()> {
     let mut mounted = MountedLoop::ext4_below(folder.path(), 2 << 30)?;
     let slow = mounted.as_mut().map(|mounted| mounted.slow_down(DEVICE_BYTES_PER_SECOND));
     let what = match slow {
-        Some(true) => "an ext4, new for each run, on a loop device that does 100 MiB/s",
+        Some(true) => "a new ext4 for each run, or for runs that share a file, on a loop device limited to 100 MiB/s",
         Some(false) => {
-            "an ext4, new for each run, on a loop device of no certain speed (control groups of version 1 limit it)"
+            "a new ext4 for each run, or for runs that share a file, on a loop device without a speed limit \
+             (that needs cgroup v1)"
         }
-        None => "the file system of the build (root mounts one of its own)",
+        None => "the build's file system (as root, an ext4 on a loop device is used)",
     };
-    println!("the same command lines through both on {what}: {blocks} blocks of two runs, in random order");
+    println!("the same command lines in both programs on {what}: {blocks} blocks of two runs, in random order");
     println!("\n{:48} {:>12} {:>12}  plumb / tool (interval)    verdict", "case", "plumb", "tool");
     for case in CASES.iter().chain(CLASSICS) {
         if options.wants(&format!("{} {}", case.line.tool, case.name)) {

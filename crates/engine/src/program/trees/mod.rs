@@ -1,4 +1,5 @@
-//! Trees of directories and their numbered items: a worker's order through them, their paths, and the calls for each.
+//! Trees of directories with numbered items: the order in which a worker visits the items, their paths, the calls for
+//! each item, and the stonewall.
 
 mod across;
 mod calls;
