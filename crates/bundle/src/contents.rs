@@ -7,9 +7,7 @@ use crate::{BundleError, PartKind};
 /// The files of a bundle. Nothing of it is known to be true: [`crate::verify`] checks it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents<'a> {
-    /// The list of files.
     pub manifest: Manifest,
-    /// The signed bytes.
     pub(crate) manifest_bytes: &'a [u8],
     pub(crate) signature: &'a [u8],
     /// Content of each file, in the order of the manifest.
@@ -20,7 +18,6 @@ pub struct Contents<'a> {
 pub(crate) struct RunFiles<'a> {
     pub id: &'a str,
     pub result: &'a [u8],
-    /// Histograms and series.
     pub blobs: Vec<(&'a Part, &'a [u8])>,
 }
 

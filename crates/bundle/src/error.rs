@@ -6,14 +6,11 @@ pub enum BundleError {
     /// The file is not a tar archive that begins with a manifest.
     #[error("not a bundle of Plumb: {0}")]
     Foreign(String),
-    /// The archive ends early.
     #[error("the bundle is cut off: {file} has {claimed} bytes by its header, and {left} are left")]
     CutOff {
         /// Name of the file in the archive.
         file: String,
-        /// Size in its header.
         claimed: u64,
-        /// Bytes after the header.
         left: u64,
     },
     /// The archive ends without its end mark, or with data after it.
@@ -33,17 +30,13 @@ pub enum BundleError {
     /// A file of the archive is not the next one of the manifest.
     #[error("the bundle has {found:?} where its manifest lists {expected:?}")]
     Unexpected {
-        /// Name in the archive.
         found: String,
         /// Name in the manifest; empty after its last file.
         expected: String,
     },
     /// The bundle is larger than the limit.
     #[error("the bundle would take {bytes} bytes; the limit is {}; choose fewer runs", crate::BUNDLE_BYTES_MAX)]
-    TooLarge {
-        /// Size of the files.
-        bytes: u64,
-    },
+    TooLarge { bytes: u64 },
     /// A file cannot be written to the archive.
     #[error("the bundle cannot be written: {0}")]
     Write(String),

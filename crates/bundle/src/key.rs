@@ -24,7 +24,6 @@ const PRIVATE_BYTES: usize = 2 + 2 + 2 + PASSWORD_BYTES + 8 + 64 + 32;
 /// Number that connects a signature with its key. It is random and proves nothing.
 pub(crate) type KeyId = [u8; 8];
 
-/// A public key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey {
     pub(crate) id: KeyId,
@@ -45,7 +44,6 @@ pub struct SigningKey {
 /// A public key and the name of its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedKey {
-    /// The key.
     pub key: PublicKey,
     /// Name of the owner; empty if unknown.
     pub name: String,
@@ -114,7 +112,6 @@ impl SigningKey {
         Ok(SigningKey { public: PublicKey { id, bytes }, seed, pair })
     }
 
-    /// Returns the public key.
     pub fn public(&self) -> PublicKey {
         self.public
     }

@@ -31,7 +31,6 @@ pub struct Manifest {
 /// A program, and the hash of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// Version of Plumb.
     pub version: String,
     /// SHA-256 of the executable; absent if it could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +40,6 @@ pub struct Program {
 /// A file of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Name in the archive.
     pub file: String,
     /// Size in bytes.
     pub bytes: u64,
@@ -49,7 +47,6 @@ pub struct Part {
     pub sha256: String,
     /// Id of the run that it belongs to.
     pub run: String,
-    /// Kind of content.
     pub kind: PartKind,
     /// Number of the phase, from 1; absent for a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -32,7 +32,6 @@ pub enum Question {
     Series,
 }
 
-/// Answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -47,18 +46,14 @@ pub enum Outcome {
 /// A question with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// The question.
     pub question: Question,
     /// Id of the run that it is about; absent for the whole bundle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// The answer.
     pub outcome: Outcome,
-    /// The answer in words.
     pub text: String,
 }
 
-/// Maker of the signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Signer {
     /// The public key, as the manifest has it.
@@ -74,9 +69,7 @@ pub struct Signer {
 /// A run in a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerifiedRun {
-    /// Id of the run.
     pub id: String,
-    /// Name of the workload.
     pub workload: String,
     /// Start of the run, RFC 3339.
     pub started_at: String,
@@ -91,9 +84,7 @@ pub struct VerifiedRun {
 pub struct Verification {
     /// Name and version of this form: `plumb.verify/1`.
     pub schema: &'static str,
-    /// Whether no check failed.
     pub valid: bool,
-    /// Maker of the signature.
     pub signer: Signer,
     /// The program that made the bundle, by its own statement.
     pub program: Program,
@@ -101,7 +92,6 @@ pub struct Verification {
     pub anonymised: bool,
     /// The runs whose results can be read.
     pub runs: Vec<VerifiedRun>,
-    /// All checks.
     pub checks: Vec<Check>,
 }
 

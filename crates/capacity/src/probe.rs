@@ -1,7 +1,7 @@
 //! A quick probe of a few blocks: seconds instead of hours. It detects fake capacity at likely real sizes. A clean
 //! result proves nothing.
 //!
-//! For each likely real size, one block is written that many bytes after a common *base*. If addresses wrap around at
+//! For each likely real size, one block is written at this distance from a common *base*. If addresses wrap around at
 //! that size, the block overwrites the base. More blocks are spread over the space, because data written past the
 //! real end may be lost. Then a stretch of other blocks is written, so that a small cache in the device no longer
 //! holds the first ones. Finally all blocks are read back.
@@ -127,7 +127,7 @@ impl Prober<'_> {
         self.medium.settle().map_err(CapacityError::Flush)
     }
 
-    /// Returns `true` if a write that many bytes after the first block overwrites it.
+    /// Returns `true` if a write at this distance from the first block overwrites it.
     fn wraps_after(&mut self, bytes: u64) -> Result<bool, CapacityError> {
         self.write(0);
         self.write(bytes);

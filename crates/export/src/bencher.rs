@@ -155,7 +155,7 @@ mod tests {
         assert_eq!((none.value, none.lower_value), (56_000.25, None));
     }
 
-    // Protects: names stay within Bencher's limits and apart, whatever a phase is called.
+    // Protects: names stay distinct and within Bencher's limits, also of phases with long or odd names.
     #[test]
     fn names_stay_valid_and_distinct() {
         let result = hostile();

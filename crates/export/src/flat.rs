@@ -17,7 +17,6 @@ pub struct FlatRun {
     pub wall_ns: u64,
     /// Name of the program that measured.
     pub tool: String,
-    /// Name of the workload.
     pub workload: String,
     /// Whether the numbers can be trusted.
     pub verdict: RunVerdict,
@@ -35,7 +34,6 @@ pub struct FlatRun {
 pub struct FlatSite {
     /// Host name of the machine.
     pub host: Option<String>,
-    /// Release of the kernel.
     pub kernel: Option<String>,
     /// Paths of the targets, separated by `, `.
     pub place: Option<String>,
@@ -48,7 +46,6 @@ pub struct FlatSite {
 /// The place of a run in its study.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FlatStudy {
-    /// Name of the study.
     pub name: String,
     /// Number of the plot, from 1.
     pub plot: u32,
@@ -58,10 +55,8 @@ pub struct FlatStudy {
     pub factors: BTreeMap<String, String>,
 }
 
-/// One measured number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlatNumber {
-    /// Name of the phase.
     pub phase: String,
     /// Number of the phase in its run, from 1.
     pub phase_seq: usize,

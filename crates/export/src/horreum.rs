@@ -245,7 +245,7 @@ mod tests {
         assert!(keys.iter().all(plain), "{keys:?}");
     }
 
-    // Protects: no number is lost whatever phases are called, and the end is never before the start.
+    // Protects: odd names of phases lose no number, and the end is never before the start.
     #[test]
     fn hostile_names_lose_nothing() {
         let mut result = hostile();

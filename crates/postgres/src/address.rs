@@ -5,7 +5,6 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// Port of PostgreSQL.
 const PORT: u16 = 5432;
 
 /// Longest address, in bytes.

@@ -25,13 +25,7 @@ pub enum ShareError {
     Connect { destination: String, reason: String },
     /// The connection broke, or a statement failed.
     #[error("{destination}: {doing} failed: {reason}")]
-    Server {
-        destination: String,
-        /// The operation that failed.
-        doing: &'static str,
-        reason: String,
-        cause: Cause,
-    },
+    Server { destination: String, doing: &'static str, reason: String, cause: Cause },
     /// The schema was made by a later version.
     #[error(
         "{destination} has schema {found}, made by a newer Plumb; this one supports up to {known}. Install the version of \
@@ -39,7 +33,6 @@ pub enum ShareError {
     )]
     Newer {
         destination: String,
-        /// Version of the schema.
         found: i32,
         /// Latest version that this program supports.
         known: i32,

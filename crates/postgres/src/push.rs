@@ -5,7 +5,6 @@ use plumb_result::reader;
 use plumb_store::{LocalDocument, LocalRun, LocalTable, is_same_result};
 use postgres::Transaction;
 
-/// Outcome of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
     /// The run was new there.

@@ -13,7 +13,6 @@ use postgres::types::ToSql;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Values of a statement.
 type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 impl From<ShareError> for StoreError {

@@ -3,7 +3,6 @@
 use crate::{ShareError, SharedStore};
 use serde::Serialize;
 
-/// Runs to delete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
     /// Start before which runs are old, Unix nanoseconds.
@@ -12,7 +11,6 @@ pub struct Retention {
     pub keep: Vec<String>,
 }
 
-/// Number of old rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct OldRows {
     pub runs: u64,
@@ -22,7 +20,6 @@ pub struct OldRows {
     pub documents: u64,
 }
 
-/// Selects old runs.
 const OLD_RUN: &str =
     "run.started_at < $1 AND NOT EXISTS (SELECT FROM run_tag WHERE run_id = run.id AND tag = ANY ($2))";
 

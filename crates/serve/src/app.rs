@@ -22,7 +22,7 @@ use tower_http::timeout::TimeoutLayer;
 /// Longest time between a request's head and the head of its answer.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How often the server takes in runs that wait next to the database.
+/// Interval at which the server takes in runs that wait next to the database.
 const QUEUE_PERIOD: Duration = Duration::from_secs(5);
 
 /// Browsers that follow a study at the same time.

@@ -16,7 +16,7 @@ const LONG_READERS: usize = 2;
 /// Longest time that a request waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
 
-/// How much a request reads.
+/// Amount of data that a request reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// A list, or a single row.

@@ -83,7 +83,7 @@ fn check(arguments: &ServeArguments) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Returns `true` if visitors need a token: they are not of this machine, or nobody knows whether they are.
+/// Returns `true` if visitors need a token: they come from other machines, or a proxy hides where they come from.
 fn needs_token(arguments: &ServeArguments) -> bool {
     !arguments.listen.ip().is_loopback() || arguments.behind_proxy || arguments.require_token
 }

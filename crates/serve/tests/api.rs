@@ -147,7 +147,7 @@ async fn results_and_files_of_other_tools_are_added_once() {
     assert_eq!(json(&site.get("/api/v1/runs?tool=dd").await)["total"], 1);
 }
 
-// Protects the server's memory and the database from files that are no results.
+// Protects the server's memory and the database from files that hold no results.
 #[tokio::test]
 async fn hostile_uploads_are_refused_and_store_nothing() {
     let site = with_tokens(Visitors::Known);

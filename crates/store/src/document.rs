@@ -6,7 +6,6 @@ use plumb_result::repeat::{LADDER_SCHEMA, Repeated};
 use rusqlite::OptionalExtension;
 use serde::Deserialize;
 
-/// Kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum DocumentKind {

@@ -10,11 +10,7 @@ use std::path::PathBuf;
 pub enum StoreError {
     /// The file cannot be opened or created.
     #[error("cannot open the database {}: {reason}; name another file with --db", path.display())]
-    Open {
-        path: PathBuf,
-        /// The system's error message.
-        reason: String,
-    },
+    Open { path: PathBuf, reason: String },
     /// The path is not usable for a database, such as a device or a link.
     #[error(transparent)]
     Output(OutputError),
@@ -24,11 +20,7 @@ pub enum StoreError {
          backup, or try `sqlite3 FILE .recover`",
         path.display()
     )]
-    Corrupt {
-        path: PathBuf,
-        /// SQLite's error message.
-        reason: String,
-    },
+    Corrupt { path: PathBuf, reason: String },
     /// The file is a database of another program.
     #[error("{} is another program's database; name another file with --db", path.display())]
     Foreign { path: PathBuf },
@@ -54,12 +46,7 @@ pub enum StoreError {
     },
     /// SQLite reported any other error.
     #[error("{}: {doing} failed: {source}", path.display())]
-    Sqlite {
-        path: PathBuf,
-        /// The operation that failed.
-        doing: &'static str,
-        source: rusqlite::Error,
-    },
+    Sqlite { path: PathBuf, doing: &'static str, source: rusqlite::Error },
     /// The database of a team failed; the message names it.
     #[error(transparent)]
     Shared(Box<dyn std::error::Error + Send + Sync>),
@@ -125,11 +112,7 @@ pub enum StoreError {
     },
     /// A time is not RFC 3339.
     #[error("run {id}: {text:?} is not an RFC 3339 time such as 2024-05-01T12:00:00Z")]
-    Time {
-        id: String,
-        /// The malformed time.
-        text: String,
-    },
+    Time { id: String, text: String },
     /// A value cannot be converted to JSON.
     #[error("{what} cannot be written as JSON: {source}")]
     Json {
@@ -145,19 +128,13 @@ pub enum StoreError {
     WouldWrite { sql: String },
     /// A query is not valid SQL, or failed.
     #[error("the query failed: {reason}; `plumb query` without a statement shows the tables")]
-    Query {
-        /// SQLite's error message.
-        reason: String,
-    },
+    Query { reason: String },
     /// A reason or note is empty, too long, or has several lines.
     #[error("a reason or note is one line of text, of at most 4096 bytes")]
     Mark,
     /// A tag is empty, or contains characters that would break lists of tags.
     #[error("invalid tag {tag:?}: a tag is not empty and contains no comma, space or control character")]
-    Tag {
-        /// The rejected tag.
-        tag: String,
-    },
+    Tag { tag: String },
 }
 
 impl From<OutputError> for StoreError {

@@ -9,7 +9,6 @@ pub struct Filter {
     /// Whole ids.
     pub ids: Option<Vec<String>>,
     pub tag: Option<String>,
-    /// Name of the workload.
     pub workload: Option<String>,
     pub status: Option<RunStatus>,
     pub verdict: Option<RunVerdict>,
@@ -21,7 +20,6 @@ pub struct Filter {
     pub filesystem: Option<String>,
     /// Model name of a disk below a target.
     pub model: Option<String>,
-    /// Release of the kernel.
     pub kernel: Option<String>,
     /// The tool whose command line was used, such as `fio`.
     pub dialect: Option<String>,
@@ -48,7 +46,6 @@ pub struct PageEnd {
     pub id: String,
 }
 
-/// Kind of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlFamily {
     Sqlite,

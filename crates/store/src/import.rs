@@ -11,11 +11,9 @@ use plumb_result::{Measurement, RunResult};
 use rusqlite::OptionalExtension;
 use serde::Serialize;
 
-/// Outcome of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Imported {
-    /// The run was new.
     Added,
     /// The run existed without a result.
     Completed,

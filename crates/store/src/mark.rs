@@ -22,7 +22,6 @@ pub struct Mark {
     pub author: String,
 }
 
-/// Kind of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]

@@ -24,7 +24,6 @@ pub struct NoiseIn<'a> {
     /// The noise floor as printed.
     pub noise: &'a Noise,
     pub environment: &'a Environment,
-    /// Measured workloads by name.
     pub works: &'a BTreeMap<String, NoiseWork>,
 }
 

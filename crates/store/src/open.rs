@@ -46,7 +46,6 @@ const MIGRATIONS: &[&str] = &[
 /// Schema version that this program writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
-/// A database of results.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,

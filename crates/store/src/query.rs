@@ -36,7 +36,6 @@ impl Default for QueryLimits {
 /// The answer to a query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueryTable {
-    /// Names of the columns.
     pub columns: Vec<String>,
     /// Rows, each as long as `columns`.
     pub rows: Vec<Vec<QueryCell>>,

@@ -116,7 +116,6 @@ enum QueueContent {
     Run(Box<Begun>, End),
     /// The file is incomplete or of another version of Plumb, so it is left for later.
     Deferred,
-    /// The file is damaged.
     Unreadable,
 }
 

@@ -12,7 +12,6 @@ const EXTENSION: &str = "run";
 /// Runs that are not in the database although it was opened.
 #[derive(Debug)]
 pub struct Waiting {
-    /// Directory of the queue.
     pub directory: PathBuf,
     /// Reason why the database did not import them.
     pub reason: StoreError,

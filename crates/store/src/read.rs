@@ -23,7 +23,6 @@ use std::path::Path;
 /// Largest number of runs listed for an ambiguous id.
 pub const CANDIDATES_MAX: usize = 10;
 
-/// State of a run.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
 )]

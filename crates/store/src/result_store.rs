@@ -73,7 +73,6 @@ pub trait ResultStore: Send {
     /// Returns all studies, newest first.
     fn studies(&self) -> Result<Vec<StudyRow>, StoreError>;
 
-    /// Returns a study.
     fn study(&self, id: &str) -> Result<StoredStudy, StoreError>;
 
     /// Returns the runs of a study, in the plan's order.
@@ -166,7 +165,6 @@ pub trait ResultStore: Send {
         self.newest_document(DocumentKind::Comparison, Some(run))
     }
 
-    /// Returns a stored comparison.
     fn comparison(&self, id: &str) -> Result<Comparison, StoreError> {
         let text = document(self, DocumentKind::Comparison, id)?;
         json::from_str(&text).map_err(|error| unreadable(self, id, "the comparison", error))
@@ -183,7 +181,6 @@ pub trait ResultStore: Send {
         self.newest_document(DocumentKind::Sweep, Some(run))
     }
 
-    /// Returns a stored sweep.
     fn sweep(&self, id: &str) -> Result<Sweep, StoreError> {
         let text = document(self, DocumentKind::Sweep, id)?;
         json::from_str(&text).map_err(|error| unreadable(self, id, "the sweep", error))
@@ -259,7 +256,6 @@ pub struct PhaseBlobs {
     /// Number of the phase, from 1.
     pub seq: i64,
     pub name: String,
-    /// Times of the intervals.
     pub intervals: Option<Vec<u8>>,
     pub series: Vec<SeriesBlob>,
     pub lanes: Vec<LaneBlob>,

@@ -33,7 +33,6 @@ pub struct RunQuery {
     pub tag: Option<String>,
     pub status: Option<RunStatus>,
     pub verdict: Option<RunVerdict>,
-    /// Path of a target.
     pub path: Option<String>,
     /// Earliest start, ns since 1970.
     pub from_ns: Option<i64>,
@@ -68,7 +67,6 @@ pub struct FoundRun {
     pub phase_count: u64,
 }
 
-/// Numbers of a phase.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PhaseNumbers {
     pub name: String,

@@ -109,10 +109,8 @@ struct DocumentHead {
     tag: Option<String>,
 }
 
-/// Table of studies.
 const STUDY: &str = "study";
 
-/// Rows of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalTable {
     pub name: &'static str,
@@ -165,7 +163,6 @@ const TABLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Columns that hold JSON.
 const DOCUMENTS: [&str; 3] = ["facts", "mkfs_facts", "workload"];
 
 impl Store {

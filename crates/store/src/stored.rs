@@ -28,7 +28,6 @@ pub struct StoredBlob {
     pub data: Vec<u8>,
 }
 
-/// Kind of a blob.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum BlobKind {

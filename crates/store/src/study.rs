@@ -26,7 +26,6 @@ pub struct StudyIn<'a> {
     pub text: &'a str,
     /// Options of the command line, as JSON.
     pub options: &'a str,
-    /// Number of plots.
     pub plots: u32,
     /// The plot of each run, in the plan's order.
     pub runs: &'a [u32],
@@ -134,7 +133,6 @@ impl StudyRunStatus {
     }
 }
 
-/// State of a plot.
 #[derive(
     Debug,
     Clone,
@@ -172,7 +170,6 @@ impl StudyPlotState {
 pub struct StudyRunRow {
     /// Position in the plan, from 0.
     pub seq: u32,
-    /// Number of its plot.
     pub plot: u32,
     pub status: StudyRunStatus,
     /// Number of times that it was begun.
@@ -200,7 +197,6 @@ pub struct StudyRunRow {
 /// Position of a run within a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyPlace {
-    /// Id of the study.
     pub study: String,
     /// Position in the plan, from 0.
     pub seq: u32,

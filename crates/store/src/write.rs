@@ -28,7 +28,6 @@ pub struct RunStart<'a> {
     pub started_at: &'a str,
     /// Name and version of the program that runs it.
     pub tool: &'a Tool,
-    /// The command as typed.
     pub command: &'a str,
     /// The dialect of the command, such as `fio`; `None` for Plumb's own.
     pub dialect: Option<&'a str>,
@@ -46,7 +45,6 @@ pub struct Partial<'a> {
     /// Number of the phase, from 1.
     pub phase: u32,
     pub name: &'a str,
-    /// The new intervals.
     pub intervals: &'a [Interval],
 }
 

@@ -11,7 +11,6 @@ use plumb_store::{FurtherColumns, ResultStore, StoreError};
 /// Reason why a report cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredReportError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The subject has no JSON form.

@@ -61,7 +61,6 @@ impl Column {
         Column { name, doc, read }
     }
 
-    /// Returns the type.
     pub fn kind(&self) -> Kind {
         match self.read {
             Read::Text(_) => Kind::Text,

@@ -17,7 +17,7 @@ pub(crate) fn run() -> Result<End, Stopped> {
     let failed = |program: PathBuf, error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Stopped::usage(
             "this command needs the program `plumb-serve`, which is neither next to `plumb` nor in PATH\n\
-             Packages have it. From source: cargo build --release -p plumb-serve",
+             Build it from Plumb's source: cargo build --release -p plumb-serve",
         ),
         _ => Stopped::io(format!("cannot start {}: {error}", program.display())),
     };

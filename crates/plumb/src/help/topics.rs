@@ -692,6 +692,14 @@ pub(crate) const TOPICS: &[Topic] = &[
         exits: &[DONE, exit("2", "the command line is wrong, or plumb-serve is not installed"), READ_IO],
     },
     Topic {
+        command: "serve token",
+        examples: &[
+            example("Make a token for a colleague's browser", "plumb serve token add alice"),
+            example("List the tokens", "plumb serve token list"),
+        ],
+        exits: READS,
+    },
+    Topic {
         command: "serve token add",
         examples: &[
             example("Make a token for a colleague's browser", "plumb serve token add alice"),

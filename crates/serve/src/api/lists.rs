@@ -69,11 +69,11 @@ pub(crate) struct RunConditions {
     verdict: Option<VerdictName>,
     /// Outcome of the run.
     status: Option<StatusName>,
-    /// Earliest start: a date (UTC) or a time.
-    #[param(pattern = "^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$")]
+    /// Earliest start: a date (UTC) or a time; no limit if empty.
+    #[param(pattern = "^([-+]?[0-9]{4}.*)?$")]
     from: Option<String>,
-    /// Latest start: a date (UTC) or a time.
-    #[param(pattern = "^20[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$")]
+    /// Latest start: a date (UTC) or a time; no limit if empty.
+    #[param(pattern = "^([-+]?[0-9]{4}.*)?$")]
     until: Option<String>,
 }
 

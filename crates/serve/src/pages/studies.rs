@@ -21,7 +21,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a study is looked at for a follower.
+/// Interval at which a follower of a study gets its state.
 const FOLLOW_PERIOD: Duration = Duration::from_secs(1);
 
 #[derive(Template)]
@@ -37,7 +37,7 @@ struct StudyLine {
     progress: Progress,
 }
 
-/// How far a study has come.
+/// Progress of a study, in runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub(crate) struct Progress {
     /// Number of planned runs.
