@@ -19,30 +19,6 @@ const RUNS: u32 = 50;
 /// Largest number of runs in an answer, by `n`.
 const RUNS_MAX: u32 = 500;
 
-/// Names of verdicts, for the description of the API.
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[allow(dead_code)] // describes what `Parameters` reads
-pub(crate) enum VerdictName {
-    Pass,
-    Caution,
-    Reject,
-    Unknown,
-}
-
-/// Names of the states of a run, for the description of the API.
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[allow(dead_code)] // describes what `Parameters` reads
-pub(crate) enum StatusName {
-    Planned,
-    Running,
-    Ok,
-    Failed,
-    Aborted,
-    Skipped,
-}
-
 /// Conditions on runs, all of which hold.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -65,10 +41,12 @@ pub(crate) struct RunConditions {
     tag: Option<String>,
     /// Path of a target.
     path: Option<String>,
-    /// Whether the numbers can be trusted.
-    verdict: Option<VerdictName>,
-    /// Outcome of the run.
-    status: Option<StatusName>,
+    /// Whether the numbers can be trusted; any if empty.
+    #[param(pattern = "^(pass|caution|reject|unknown)?$")]
+    verdict: Option<String>,
+    /// Outcome of the run; any if empty.
+    #[param(pattern = "^(planned|running|ok|failed|aborted|skipped)?$")]
+    status: Option<String>,
     /// Earliest start: a date (UTC) or a time; no limit if empty.
     #[param(pattern = "^([-+]?[0-9]{4}.*)?$")]
     from: Option<String>,
@@ -82,8 +60,8 @@ pub(crate) struct RunConditions {
 #[into_params(parameter_in = Query)]
 #[allow(dead_code)] // describes what `Parameters` reads
 pub(crate) struct Paging {
-    /// `next` of the answer before.
-    #[param(pattern = "^[0-9]{1,18}[.][0-9a-f-]{1,36}$")]
+    /// `next` of the answer before; the first page if empty.
+    #[param(pattern = "^([0-9]{1,18}[.][0-9a-f-]{1,36})?$")]
     after: Option<String>,
     /// Number of runs, 50 without it.
     #[param(minimum = 1, maximum = 500)]

@@ -44,7 +44,7 @@ pub(crate) const UPLOAD_BYTES_MAX: usize = 64 << 20;
         documents::conformance,
         upload::results,
     ),
-    components(schemas(ApiError, lists::StatusName, lists::VerdictName)),
+    components(schemas(ApiError)),
     modifiers(&Security)
 )]
 struct Description;
