@@ -114,7 +114,7 @@ pub(super) fn forest(title: &str, better: &str, band: Option<f64>, rows: Vec<For
         name: "verdicts".to_owned(),
         title: title.to_owned(),
         caption: format!(
-            "Each line is the interval of a ratio: 95 %, unless it caption otherwise. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
+            "Each line is the interval of a ratio: 95 %, unless it says otherwise. Disc: better, diamond: worse, square: equivalent, triangle: cannot tell, \
              cross: no verdict asked.{band_says}{left_out}"
         ),
         alt: format!("{title}. {}.", wording.join("; ")),
