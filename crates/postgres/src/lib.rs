@@ -24,9 +24,9 @@ pub use push::Pushed;
 pub use retention::{OldRows, Retention};
 pub use schema::SCHEMA_VERSION;
 
-use postgres::{Client, Config};
+use postgres::{Client, Config, Statement};
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ pub struct SharedStore {
     location: PathBuf,
     /// Months whose partitions this connection has seen.
     months: HashSet<String>,
+    /// Prepared inserts by their SQL: the server parses each once, and not for each run.
+    inserts: HashMap<String, Statement>,
 }
 
 impl std::fmt::Debug for SharedStore {
@@ -99,7 +101,13 @@ impl SharedStore {
             )
             .map_err(|error| ShareError::server(&destination, "setting its timeouts", &error))?;
         let location = PathBuf::from(&destination);
-        Ok(SharedStore { client: RefCell::new(client), destination, location, months: HashSet::new() })
+        Ok(SharedStore {
+            client: RefCell::new(client),
+            destination,
+            location,
+            months: HashSet::new(),
+            inserts: HashMap::new(),
+        })
     }
 
     /// Returns host, port and database, without user and password.

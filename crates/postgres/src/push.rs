@@ -3,7 +3,9 @@
 use crate::{ShareError, SharedStore};
 use plumb_result::reader;
 use plumb_store::{LocalDocument, LocalRun, LocalTable, is_same_result};
-use postgres::Transaction;
+use postgres::types::ToSql;
+use postgres::{Statement, Transaction};
+use std::collections::HashMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
@@ -51,7 +53,10 @@ impl SharedStore {
 
     fn push_once(&mut self, run: &LocalRun) -> Result<Pushed, ShareError> {
         let failed = self.failed("pushing a run");
-        let mut transaction = self.client.get_mut().transaction().map_err(&failed)?;
+        let mut inserts = Inserts {
+            statements: &mut self.inserts,
+            transaction: self.client.get_mut().transaction().map_err(&failed)?,
+        };
         let mut there = None;
         for table in &run.tables {
             if table.name == "run" {
@@ -61,29 +66,29 @@ impl SharedStore {
                      SELECT {columns}, $2::text::jsonb, $3::text
                      FROM jsonb_populate_recordset(NULL::plumb.run, $1::text::jsonb) ON CONFLICT (id) DO NOTHING"
                 );
-                let rows = transaction.execute(&sql, &[&table.rows, &run.document, &run.blake3]).map_err(&failed)?;
+                let rows = inserts.execute(sql, &[&table.rows, &run.document, &run.blake3]).map_err(&failed)?;
                 if rows == 0 {
                     let sql = "SELECT document_blake3, document::text FROM plumb.run WHERE id = $1::text::uuid";
-                    let row = transaction.query_one(sql, &[&run.id]).map_err(&failed)?;
+                    let row = inserts.transaction.query_one(sql, &[&run.id]).map_err(&failed)?;
                     there = Some((row.get::<_, String>(0), row.get::<_, String>(1)));
                     break;
                 }
             } else {
-                insert(&mut transaction, table).map_err(&failed)?;
+                inserts.insert(table).map_err(&failed)?;
             }
         }
         let Some((hash, document)) = there else {
-            transaction.commit().map_err(&failed)?;
+            inserts.transaction.commit().map_err(&failed)?;
             return Ok(Pushed::Added);
         };
         if hash == run.blake3 || is_same(&run.document, &document) {
             for table in run.tables.iter().filter(|table| REMARKS.contains(&table.name)) {
-                insert(&mut transaction, table).map_err(&failed)?;
+                inserts.insert(table).map_err(&failed)?;
             }
-            transaction.commit().map_err(&failed)?;
+            inserts.transaction.commit().map_err(&failed)?;
             return Ok(Pushed::Present);
         }
-        transaction.rollback().map_err(&failed)?;
+        inserts.transaction.rollback().map_err(&failed)?;
         Err(ShareError::OtherResult {
             destination: self.destination.clone(),
             id: run.id.clone(),
@@ -116,14 +121,34 @@ impl SharedStore {
     }
 }
 
-/// Inserts rows. A row that is there already has the same content: ids of these tables are hashes, and the run is new.
-fn insert(transaction: &mut Transaction<'_>, table: &LocalTable) -> Result<u64, postgres::Error> {
-    let (name, columns) = (table.name, table.columns.join(", "));
-    let sql = format!(
-        "INSERT INTO plumb.{name} ({columns}) SELECT {columns}
-         FROM jsonb_populate_recordset(NULL::plumb.{name}, $1::text::jsonb) ON CONFLICT DO NOTHING"
-    );
-    transaction.execute(&sql, &[&table.rows])
+/// The inserts of a transaction, which the connection prepares once.
+struct Inserts<'a> {
+    statements: &'a mut HashMap<String, Statement>,
+    transaction: Transaction<'a>,
+}
+
+impl Inserts<'_> {
+    /// Inserts rows. A row that is there already has the same content: ids of these tables are hashes, and the run is new.
+    fn insert(&mut self, table: &LocalTable) -> Result<u64, postgres::Error> {
+        let (name, columns) = (table.name, table.columns.join(", "));
+        let sql = format!(
+            "INSERT INTO plumb.{name} ({columns}) SELECT {columns}
+             FROM jsonb_populate_recordset(NULL::plumb.{name}, $1::text::jsonb) ON CONFLICT DO NOTHING"
+        );
+        self.execute(sql, &[&table.rows])
+    }
+
+    fn execute(&mut self, sql: String, values: &[&(dyn ToSql + Sync)]) -> Result<u64, postgres::Error> {
+        let statement = match self.statements.get(&sql) {
+            Some(statement) => statement.clone(),
+            None => {
+                let statement = self.transaction.prepare(&sql)?;
+                self.statements.insert(sql, statement.clone());
+                statement
+            }
+        };
+        self.transaction.execute(&statement, values)
+    }
 }
 
 /// Returns `true` if two texts are the same result. The text of one result differs between versions of Plumb.
