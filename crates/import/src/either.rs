@@ -7,13 +7,13 @@ use plumb_result::reader::{self, ResultFileError};
 /// Reason why no results can be read from a file.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// It is of Plumb, and wrong.
+    /// It is a result file of Plumb with a fault.
     #[error(transparent)]
     Own(ResultFileError),
-    /// It is of another tool, and wrong.
+    /// It is a file of a tool that `plumb import` knows, with a fault.
     #[error(transparent)]
     Foreign(ImportError),
-    /// It is of nobody known.
+    /// Neither Plumb nor a known tool wrote it, as far as its content shows.
     #[error("{0}; no tool is recognised either. If one of these wrote it, use --from TOOL: {tools}", tools = tool_names())]
     Unknown(ResultFileError),
 }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use plumb_result::RunVerdict;
-use plumb_store::{RunQuery, Store};
+use plumb_store::{Filter, Store};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,8 +35,8 @@ impl Counters {
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Fault> {
     let runs = |store: &Store| -> Result<Vec<(&'static str, u64)>, Fault> {
         let count = |verdict: &RunVerdict| {
-            let query = RunQuery { verdict: Some(*verdict), ..RunQuery::default() };
-            Ok((verdict.name(), store.search(&query, None, 0)?.total))
+            let filter = Filter { verdict: Some(*verdict), limit: Some(0), ..Filter::default() };
+            Ok((verdict.name(), store.search(&filter)?.total))
         };
         RunVerdict::VARIANTS.iter().map(count).collect()
     };

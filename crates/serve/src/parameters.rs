@@ -5,7 +5,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use plumb_result::RunVerdict;
-use plumb_store::{RunKey, RunQuery, RunStatus};
+use plumb_store::{Filter, PageEnd, RunStatus};
 use std::str::FromStr;
 use strum::VariantArray;
 
@@ -75,7 +75,7 @@ impl Parameters {
     }
 
     /// Returns the conditions on runs.
-    pub(crate) fn run_query(&self) -> Result<RunQuery, Fault> {
+    pub(crate) fn filter(&self) -> Result<Filter, Fault> {
         let verdict = |text: &str| {
             let known = RunVerdict::VARIANTS.iter().copied().find(|verdict| verdict.name() == text);
             known.ok_or_else(|| unknown("verdict", text, RunVerdict::VARIANTS.iter().map(|verdict| verdict.name())))
@@ -84,7 +84,7 @@ impl Parameters {
             RunStatus::from_str(text)
                 .map_err(|_| unknown("status", text, RunStatus::VARIANTS.iter().map(|status| status.name())))
         };
-        Ok(RunQuery {
+        Ok(Filter {
             host: self.text("host"),
             model: self.text("model"),
             filesystem: self.text("fs"),
@@ -95,18 +95,18 @@ impl Parameters {
             path: self.text("path"),
             status: self.get("status").map(status).transpose()?,
             verdict: self.get("verdict").map(verdict).transpose()?,
-            from_ns: self.get("from").map(|text| nanoseconds("from", text, 0)).transpose()?,
-            before_ns: self.get("until").map(|text| nanoseconds("until", text, 1)).transpose()?,
+            since_ns: self.get("from").map(|text| nanoseconds("from", text, 0)).transpose()?,
+            until_ns: self.get("until").map(|text| nanoseconds("until", text, 1)).transpose()?,
             text: self.text("q"),
+            ..Filter::default()
         })
     }
 
     /// Returns the key of the run after which a page begins.
-    pub(crate) fn after(&self) -> Result<Option<RunKey>, Fault> {
+    pub(crate) fn after(&self) -> Result<Option<PageEnd>, Fault> {
         let Some(text) = self.get("after") else { return Ok(None) };
-        let key = text
-            .split_once('.')
-            .and_then(|(at, id)| Some(RunKey { started_at_ns: at.parse().ok()?, id: id.to_owned() }));
+        let key =
+            text.split_once('.').and_then(|(at, id)| Some(PageEnd { started_ns: at.parse().ok()?, id: id.to_owned() }));
         key.map(Some).ok_or_else(|| Fault::Request(format!("`after={text}` is not from a list of runs")))
     }
 
@@ -133,8 +133,8 @@ pub(crate) fn address(path: &str, name: &str, value: &str) -> String {
 }
 
 /// Returns the text of a key, as [`Parameters::after`] reads it.
-pub(crate) fn key_text(key: &RunKey) -> String {
-    format!("{}.{}", key.started_at_ns, key.id)
+pub(crate) fn key_text(key: &PageEnd) -> String {
+    format!("{}.{}", key.started_ns, key.id)
 }
 
 fn unknown(name: &str, text: &str, known: impl Iterator<Item = &'static str>) -> Fault {
@@ -160,19 +160,19 @@ fn nanoseconds(name: &str, text: &str, further_days: i64) -> Result<i64, Fault> 
 mod tests {
     use super::*;
 
-    fn query(text: &str) -> Result<RunQuery, Fault> {
-        Parameters::parse(Some(text)).and_then(|all| all.run_query())
+    fn query(text: &str) -> Result<Filter, Fault> {
+        Parameters::parse(Some(text)).and_then(|all| all.filter())
     }
 
     #[test]
     fn conditions_are_read_and_empty_fields_are_none() {
         let found = query("q=+random+read+&host=&verdict=pass&fs=ext4&until=1970-01-01").unwrap();
-        let expected = RunQuery {
+        let expected = Filter {
             text: Some("random read".to_owned()),
             verdict: Some(RunVerdict::Pass),
             filesystem: Some("ext4".to_owned()),
-            before_ns: Some(86_400_000_000_000),
-            ..RunQuery::default()
+            until_ns: Some(86_400_000_000_000),
+            ..Filter::default()
         };
         assert_eq!(found, expected);
     }
@@ -192,7 +192,7 @@ mod tests {
         }
         let after = |text: &str| Parameters::parse(Some(text)).unwrap().after();
         assert!(after("after=x.y").is_err());
-        assert_eq!(after("after=5.018f").unwrap().unwrap(), RunKey { started_at_ns: 5, id: "018f".to_owned() });
+        assert_eq!(after("after=5.018f").unwrap().unwrap(), PageEnd { started_ns: 5, id: "018f".to_owned() });
     }
 
     #[test]

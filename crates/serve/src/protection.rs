@@ -123,7 +123,8 @@ const PER_SECOND: f64 = 100.0;
 /// Senders that are remembered.
 const SENDERS_MAX: usize = 4096;
 
-/// Limits the rate of each sender: a bucket that fills at [`PER_SECOND`].
+/// Limits the rate of each sender: a bucket that fills at [`PER_SECOND`]. The crate `governor` does this too, but its map of
+/// senders has no bound that spares those it knows.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimiter(Mutex<BTreeMap<IpAddr, Bucket>>);
 

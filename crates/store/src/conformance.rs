@@ -1,7 +1,7 @@
 //! Conformance of file systems, stored as printed, with a row for each case so that SQL can compare them.
 
 use crate::open::Durability;
-use crate::write::nanos;
+use crate::time::nanos;
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::{Conformance, PosixOutcome};

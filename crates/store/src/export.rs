@@ -1,8 +1,9 @@
 //! Exports results for other programs.
 
 use crate::StoreError;
-use crate::result_store::{MetricRow, NumberRow, ResultStore, RunNumbers};
-use crate::write::rfc3339;
+use crate::result_store::ResultStore;
+use crate::rows::{MetricRow, NumberRow, RunNumbers};
+use crate::time::rfc3339;
 use plumb_result::tidy::{TidyCell, TidyTable};
 use std::collections::BTreeMap;
 

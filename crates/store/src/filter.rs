@@ -1,7 +1,10 @@
 //! Selection of runs, and its SQL for both databases.
 
-use crate::RunStatus;
+use crate::rows::RunStatus;
 use plumb_result::RunVerdict;
+
+/// Largest number of words of a text that are searched for.
+const WORDS_MAX: usize = 8;
 
 /// Selection of runs; an empty filter selects all. Each field that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,11 +24,12 @@ pub struct Filter {
     /// Model name of a disk below a target.
     pub model: Option<String>,
     pub kernel: Option<String>,
-    /// The tool whose command line was used, such as `fio`.
-    pub dialect: Option<String>,
+    /// The tool whose command line was used or whose file was imported, such as `fio`; `plumb` for Plumb's own.
+    pub tool: Option<String>,
     /// Whole id of a study that the run belongs to.
     pub study: Option<String>,
-    /// Text in the workload's name, the command, a tag, a path or the host's name, regardless of case.
+    /// Words, each of which is part of a name, regardless of case: workload, command, tool, host, kernel, path, file system,
+    /// disk model, tag or id. The first eight count.
     pub text: Option<String>,
     /// Earliest start, Unix nanoseconds.
     pub since_ns: Option<i64>,
@@ -73,6 +77,7 @@ impl Filter {
         let mut builder = SqlBuilder { family, conditions: Vec::new(), values: Vec::new() };
         builder.runs(self);
         builder.places(self);
+        builder.words(self.text.as_deref().unwrap_or_default());
         let SqlBuilder { conditions, values, .. } = builder;
         let conditions = if conditions.is_empty() { "true".to_owned() } else { conditions.join(" AND ") };
         FilterSql { conditions, values }
@@ -126,7 +131,7 @@ impl SqlBuilder {
         self.text(filter.workload.as_deref(), "run.name = @");
         self.text(filter.status.map(RunStatus::name), "run.status = @");
         self.text(filter.verdict.map(RunVerdict::name), "run.verdict = @");
-        self.text(filter.dialect.as_deref(), "run.dialect = @");
+        self.text(filter.tool.as_deref(), &format!("coalesce(run.dialect, {}) = @", self.tool()));
         self.text(
             filter.study.as_deref(),
             match is_sqlite {
@@ -150,51 +155,70 @@ impl SqlBuilder {
         }
     }
 
-    /// Adds the conditions on the machine and the storage, and the search for a text.
+    /// Adds the conditions on the machine and the storage.
     fn places(&mut self, filter: &Filter) {
-        let of_target = "EXISTS (SELECT 1 FROM run_target JOIN target ON target.id = run_target.target_id
-                           WHERE run_target.run_id = run.id AND";
-        self.text(
-            filter.host.as_deref(),
-            "run.environment_id IN (SELECT environment.id FROM environment
-               JOIN machine ON machine.id = environment.machine_id WHERE machine.hostname = @)",
-        );
-        self.text(
-            filter.kernel.as_deref(),
-            "run.environment_id IN (SELECT environment.id FROM environment WHERE environment.kernel = @)",
-        );
-        self.text(filter.path.as_deref(), &format!("{of_target} target.path = @)"));
-        self.text(filter.filesystem.as_deref(), &format!("{of_target} target.fs = @)"));
-        let has_model = match self.family {
-            SqlFamily::Sqlite => {
-                "EXISTS (SELECT 1 FROM json_tree(target.facts) AS fact WHERE fact.key = 'model' AND fact.atom = @)"
-            }
-            SqlFamily::Postgres => {
-                "jsonb_path_exists(target.facts, '$.**.model ? (@@ == $model)', jsonb_build_object('model', @::text))"
-            }
-        };
-        // `@@` is the `@` of a JSON path.
-        let condition = format!("{of_target} {has_model})").replace("@@", "\u{1}");
-        if let Some(model) = &filter.model {
-            let parameter = self.parameter(FilterValue::Text(model.clone()));
-            self.conditions.push(condition.replace('@', &parameter).replace('\u{1}', "@"));
-        }
-        let like = if self.family == SqlFamily::Sqlite { "LIKE" } else { "ILIKE" };
-        let matches = |column: &str| format!("{column} {like} @ ESCAPE '!'");
-        let [name, command, tag, path, host] =
-            ["run.name", "run.command", "run_tag.tag", "target.path", "machine.hostname"].map(matches);
-        let pattern = filter.text.as_ref().map(|text| format!("%{}%", escaped(text)));
-        self.text(
-            pattern.as_deref(),
-            &format!(
-                "({name} OR {command}
-                  OR EXISTS (SELECT 1 FROM run_tag WHERE run_tag.run_id = run.id AND {tag})
-                  OR {of_target} {path})
-                  OR run.environment_id IN (SELECT environment.id FROM environment
-                       JOIN machine ON machine.id = environment.machine_id WHERE {host}))"
-            ),
-        );
+        self.text(filter.host.as_deref(), &with_environment("machine.hostname = @"));
+        self.text(filter.kernel.as_deref(), &with_environment("environment.kernel = @"));
+        self.text(filter.path.as_deref(), &with_target("target.path = @"));
+        self.text(filter.filesystem.as_deref(), &with_target("target.fs = @"));
+        self.text(filter.model.as_deref(), &with_target(&self.has_model("= @")));
     }
+
+    /// Adds the words, each of which must be part of a name.
+    fn words(&mut self, text: &str) {
+        let is = if self.family == SqlFamily::Sqlite { "LIKE @ ESCAPE '!'" } else { "ILIKE @ ESCAPE '!'" };
+        let any =
+            |columns: &[&str]| columns.iter().map(|column| format!("{column} {is}")).collect::<Vec<_>>().join(" OR ");
+        let id = if self.family == SqlFamily::Sqlite { "run.id" } else { "run.id::text" };
+        let condition = format!(
+            "({} OR {} OR {} OR run.id IN (SELECT run_tag.run_id FROM run_tag WHERE {}))",
+            any(&["run.name", "run.command", "run.dialect", self.tool(), id]),
+            with_environment(&any(&["machine.hostname", "environment.kernel"])),
+            with_target(&format!("{} OR {}", any(&["target.path", "target.fs"]), self.has_model(is))),
+            any(&["run_tag.tag"]),
+        );
+        for word in text.split_whitespace().take(WORDS_MAX) {
+            self.text(Some(&format!("%{}%", escaped(word))), &condition);
+        }
+    }
+
+    /// Returns the name of the program that stored a run.
+    fn tool(&self) -> &'static str {
+        match self.family {
+            SqlFamily::Sqlite => "(SELECT tool.name FROM tool WHERE tool.id = run.tool_id)",
+            SqlFamily::Postgres => "run.tool_name",
+        }
+    }
+
+    /// Returns a condition that a layer of a target's stack has a model that `is` selects.
+    fn has_model(&self, is: &str) -> String {
+        match self.family {
+            SqlFamily::Sqlite => format!(
+                "EXISTS (SELECT 1 FROM json_each(target.facts, '$.stack') AS layer
+                   WHERE json_extract(layer.value, '$.model') {is})"
+            ),
+            SqlFamily::Postgres => format!(
+                "EXISTS (SELECT 1 FROM jsonb_path_query(target.facts, '$.stack[*].model') AS model
+                   WHERE model #>> '{{}}' {is})"
+            ),
+        }
+    }
+}
+
+/// Returns the runs whose environment meets a condition. The database checks what many runs share once, not for each of them.
+fn with_environment(condition: &str) -> String {
+    format!(
+        "run.environment_id IN (SELECT environment.id FROM environment
+           JOIN machine ON machine.id = environment.machine_id WHERE {condition})"
+    )
+}
+
+/// Returns the runs with a target that meets a condition.
+fn with_target(condition: &str) -> String {
+    format!(
+        "run.id IN (SELECT run_target.run_id FROM run_target
+           WHERE run_target.target_id IN (SELECT target.id FROM target WHERE {condition}))"
+    )
 }
 
 /// Escapes the wildcards of `LIKE`.
@@ -219,16 +243,16 @@ mod tests {
         let filter = Filter {
             tag: Some("'; DROP TABLE run; --".to_owned()),
             since_ns: Some(1),
-            text: Some("100%_!".to_owned()),
+            text: Some("100%_! word".to_owned()),
             model: Some("@x".to_owned()),
             ..Filter::default()
         };
         for family in [SqlFamily::Sqlite, SqlFamily::Postgres] {
             let FilterSql { conditions, values } = filter.sql(family);
             assert!(!conditions.contains("DROP") && !conditions.contains("100"), "{conditions}");
-            assert_eq!(values.len(), 4);
+            assert_eq!(values.len(), 5);
             assert_eq!(values[3], FilterValue::Text("%100!%!_!!%".to_owned()));
-            for number in 1..=4 {
+            for number in 1..=5 {
                 let sign = if family == SqlFamily::Sqlite { '?' } else { '$' };
                 assert!(conditions.contains(&format!("{sign}{number}")), "{conditions}");
             }

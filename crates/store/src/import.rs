@@ -1,8 +1,7 @@
 //! Imports results from files: runs that the database could not store when they ended, or that are in another database.
 
 use crate::open::Durability;
-use crate::owner::{Life, Owner};
-use crate::recover::KILLED;
+use crate::owner::{KILLED, Life, Owner};
 use crate::result_store::ResultStore;
 use crate::write::ResultIn;
 use crate::{Store, StoreError};

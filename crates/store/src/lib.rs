@@ -28,6 +28,7 @@ mod read;
 mod recover;
 mod repeat;
 mod result_store;
+mod rows;
 mod search;
 mod series;
 mod shared;
@@ -35,6 +36,7 @@ mod statement;
 mod stored;
 mod study;
 mod sweep;
+mod time;
 mod token;
 mod write;
 
@@ -45,25 +47,26 @@ pub use export::FurtherColumns;
 pub use filter::{Filter, FilterSql, FilterValue, PageEnd, SqlFamily};
 pub use import::{Imported, is_same_result};
 pub use keep::{KeepError, save_next_to};
-pub use mark::{Mark, MarkKind, retraction};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
 pub use overview::{ConformanceRow, MachineRow, PlaceRow, StorageRow};
 pub use query::{QueryCell, QueryLimits, QueryTable};
 pub use queue::Queue;
 pub use queue_directory::Waiting;
-pub use read::{CANDIDATES_MAX, PhaseIntervals, RunRow, RunStatus};
 pub use recover::RecoveredRun;
-pub use result_store::{
-    FloorRow, HistogramBlob, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, ResultStore,
-    RunNumbers, SeriesBlob,
+pub use result_store::ResultStore;
+pub use rows::{
+    CANDIDATES_MAX, FloorRow, HistogramBlob, HistoryPoint, LaneBlob, LatencyMapBlob, Mark, MarkKind, MetricRow,
+    NumberRow, PhaseBlobs, PhaseIntervals, RunNumbers, RunRow, RunStatus, SeriesBlob, retraction,
 };
-pub use search::{FoundRun, FoundRuns, KnownValues, PhaseNumbers, RunKey, RunQuery};
+pub use search::{FoundRun, FoundRuns, KnownValues, PhaseNumbers};
+pub use series::BlobError;
 pub use shared::{FurtherBlobs, LocalDocument, LocalRun, LocalTable};
 pub use stored::{BlobKind, StoredBlob, StoredRun};
 pub use study::{
     SharedPlace, SharedStudy, StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd,
     StudyRunRow, StudyRunStatus,
 };
+pub use time::rfc3339;
 pub use token::{TokenRow, TokenScope};
-pub use write::{Partial, RunLog, RunStart, TagChange, rfc3339};
+pub use write::{Partial, RunLog, RunStart, TagChange};

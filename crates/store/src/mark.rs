@@ -1,50 +1,12 @@
 //! Marks on runs that have ended. The result itself is never changed.
 
 use crate::open::Durability;
+use crate::rows::Mark;
 use crate::{ResultStore, Store, StoreError};
 use rusqlite::params;
-use serde::{Deserialize, Serialize};
 
 /// Longest reason or note, in bytes.
 const REASON_BYTES_MAX: usize = 4096;
-
-/// A mark on a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
-    /// Id of the mark, a UUIDv7.
-    pub id: String,
-    pub kind: MarkKind,
-    /// Reason for the retraction or reinstatement; of a note its text.
-    pub reason: String,
-    /// Time of the mark, Unix nanoseconds.
-    pub at: i64,
-    /// User and host of the command that made it.
-    pub author: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum MarkKind {
-    /// The result is wrong: comparisons leave the run out.
-    Retraction,
-    /// An earlier retraction was wrong.
-    Reinstatement,
-    /// A remark that changes nothing.
-    Note,
-}
-
-impl MarkKind {
-    /// Returns the name that is stored.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
-
-/// Returns the retraction that is in force among marks in the order of their times.
-pub fn retraction(marks: &[Mark]) -> Option<&Mark> {
-    marks.iter().rfind(|mark| mark.kind != MarkKind::Note).filter(|mark| mark.kind == MarkKind::Retraction)
-}
 
 impl Store {
     /// Adds a mark to a run. `run` is as in [`ResultStore::find`]. Returns the whole id of the run, which the next push takes
@@ -69,27 +31,5 @@ impl Store {
             Ok(())
         })?;
         Ok(run)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    // Protects: the last word counts, and a note says nothing about a retraction.
-    #[test]
-    fn the_last_mark_decides() {
-        let mark = |kind, at| Mark { id: String::new(), kind, reason: format!("{at}"), at, author: String::new() };
-        let (wrong, right, note) = (MarkKind::Retraction, MarkKind::Reinstatement, MarkKind::Note);
-        for (kinds, expected) in [
-            (vec![], None),
-            (vec![note], None),
-            (vec![wrong, note], Some("0")),
-            (vec![wrong, right], None),
-            (vec![wrong, right, wrong, note], Some("2")),
-        ] {
-            let marks: Vec<Mark> = kinds.iter().zip(0..).map(|(kind, at)| mark(*kind, at)).collect();
-            assert_eq!(retraction(&marks).map(|mark| mark.reason.as_str()), expected, "{kinds:?}");
-        }
     }
 }

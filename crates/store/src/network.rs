@@ -1,7 +1,7 @@
 //! Measurements of the network to other hosts, stored as printed, with columns for the figures that SQL needs.
 
 use crate::open::Durability;
-use crate::write::nanos;
+use crate::time::nanos;
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::Network;

@@ -1,8 +1,8 @@
 //! Noise floors, stored with the conditions that they hold for, and found again by place and workload.
 
 use crate::open::Durability;
-use crate::result_store::FloorRow;
-use crate::write::nanos;
+use crate::rows::FloorRow;
+use crate::time::nanos;
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::observe::{Environment, TargetFacts};

@@ -1,13 +1,11 @@
 //! Overviews of what is stored: places with a history, machines with their storage, and conformance reports.
 
-use crate::search::Conditions;
-use crate::write::rfc3339;
-use crate::{ResultStore, RunQuery, Store, StoreError};
+use crate::time::rfc3339;
+use crate::{Filter, ResultStore, RunStatus, Store, StoreError};
 use plumb_document::json;
 use plumb_result::Conformance;
 use plumb_result::observe::TargetFacts;
-use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, params_from_iter};
+use rusqlite::OptionalExtension;
 use serde::Serialize;
 
 /// Largest number of rows of an overview.
@@ -75,23 +73,15 @@ pub struct ConformanceRow {
 }
 
 impl Store {
-    /// Returns the ids of the newest runs with a result that match a query, oldest first, at most `limit`.
-    pub fn matching_ids(&self, query: &RunQuery, limit: u32) -> Result<Vec<String>, StoreError> {
-        let failed = self.failed("searching runs");
-        let mut conditions = Conditions::new(query);
-        conditions.arguments.push(Value::from(i64::from(limit)));
-        let sql = format!(
-            "SELECT run.id FROM run JOIN tool ON tool.id = tool_id WHERE {} AND run.status = 'ok'
-             ORDER BY run.started_at DESC, run.id DESC LIMIT ?",
-            conditions.sql()
-        );
-        let mut statement = self.connection.prepare_cached(&sql).map_err(&failed)?;
-        let mut ids: Vec<String> = statement
-            .query_map(params_from_iter(&conditions.arguments), |row| row.get(0))
-            .and_then(Iterator::collect)
-            .map_err(&failed)?;
-        ids.reverse();
-        Ok(ids)
+    /// Returns the ids of the newest runs with a result that match a filter, oldest first, at most `limit`. Retracted runs are
+    /// left out.
+    pub fn matching_ids(&self, filter: &Filter, limit: u32) -> Result<Vec<String>, StoreError> {
+        if filter.status.is_some_and(|status| status != RunStatus::Ok) {
+            return Ok(Vec::new());
+        }
+        let filter = Filter { status: Some(RunStatus::Ok), limit: Some(limit), ..filter.clone() };
+        let found = self.list(&filter)?.into_iter().rev();
+        Ok(found.filter(|run| run.retraction().is_none()).map(|run| run.id).collect())
     }
 
     /// Returns the id of the run with a result before another one, of the same workload on the same machine. `run` is a whole id.

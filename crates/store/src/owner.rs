@@ -5,6 +5,9 @@ use plumb_guard::testdir::started_ticks;
 use serde::{Deserialize, Serialize};
 use std::fs;
 
+/// Reason stored with a run whose process is gone.
+pub(crate) const KILLED: &str = "its process was killed";
+
 /// A process, identified so that no later process is mistaken for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {

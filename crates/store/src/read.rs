@@ -1,102 +1,24 @@
 //! Reading of stored runs.
 
 use crate::filter::{FilterSql, FilterValue, SqlFamily};
-use crate::owner::Owner;
-use crate::recover::KILLED;
-use crate::result_store::{
-    FloorRow, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, ResultStore, RunNumbers,
-    SeriesBlob,
+use crate::owner::{KILLED, Owner};
+use crate::result_store::ResultStore;
+use crate::rows::{
+    CANDIDATES_MAX, FloorRow, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, RunNumbers,
+    RunRow, RunStatus, SeriesBlob,
 };
-use crate::write::{RESULT_ARTIFACT, rfc3339};
+use crate::time::rfc3339;
+use crate::write::RESULT_ARTIFACT;
 use crate::{
-    DocumentKind, Filter, Mark, QueryLimits, QueryTable, Store, StoreError, StoredStudy, StudyPlace, StudyPlotRow,
-    StudyRow, StudyRunRow, retraction,
+    DocumentKind, Filter, QueryLimits, QueryTable, Store, StoreError, StoredStudy, StudyPlace, StudyPlotRow, StudyRow,
+    StudyRunRow,
 };
 use plumb_document::json;
-use plumb_result::{Interval, Lane, LatencyMap, RunVerdict};
+use plumb_result::RunVerdict;
 use rusqlite::types::{ToSql, ToSqlOutput};
 use rusqlite::{OptionalExtension, Row, params, params_from_iter};
-use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// Largest number of runs listed for an ambiguous id.
-pub const CANDIDATES_MAX: usize = 10;
-
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, strum::EnumString, strum::IntoStaticStr, strum::VariantArray,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum RunStatus {
-    /// Part of a study, and not started.
-    Planned,
-    /// In progress, or killed and not yet recovered.
-    Running,
-    /// Completed; its verdict states whether the numbers can be trusted.
-    Ok,
-    /// Ended by an error.
-    Failed,
-    /// Ended early by a signal or a kill.
-    Aborted,
-    /// Left out of a study, with a reason.
-    Skipped,
-}
-
-impl RunStatus {
-    /// Returns the name that is stored and printed.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
-
-/// A run in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RunRow {
-    /// Id of the run, a UUIDv7.
-    pub id: String,
-    /// Start of the run, RFC 3339, UTC.
-    pub started_at: String,
-    /// Name of the host that measured; `None` if unknown.
-    pub host: Option<String>,
-    pub workload: String,
-    pub status: RunStatus,
-    /// Reason why it failed, was aborted or skipped.
-    pub reason: Option<String>,
-    /// Whether its numbers can be trusted; `None` without a result.
-    pub verdict: Option<RunVerdict>,
-    /// Wall time of all phases, ns.
-    pub wall_ns: Option<u64>,
-    /// Paths of its targets, sorted.
-    pub paths: Vec<String>,
-    /// Tags of the run, sorted.
-    pub tags: Vec<String>,
-    /// The command as typed; empty if unknown.
-    pub command: String,
-    /// The tool whose command line was used, such as `fio`; `None` for Plumb's own.
-    pub dialect: Option<String>,
-    /// Marks that people put on the run, the oldest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub marks: Vec<Mark>,
-}
-
-impl RunRow {
-    /// Returns the retraction of the run, if one is in force.
-    pub fn retraction(&self) -> Option<&Mark> {
-        retraction(&self.marks)
-    }
-}
-
-/// The intervals of one phase of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PhaseIntervals {
-    pub name: String,
-    /// As measured; for a killed run, as far as its heartbeats were stored.
-    pub intervals: Vec<Interval>,
-    /// Activity of devices and the machine in these intervals.
-    pub lanes: Vec<Lane>,
-    pub latency_map: LatencyMap,
-}
 
 /// The columns that [`run_row`] reads. Unit separators cannot occur in a tag; in a path they would only split its display.
 pub(crate) const RUN_COLUMNS: &str =

@@ -1,7 +1,7 @@
 //! Recovery of killed runs: they are marked as aborted and keep the intervals from their heartbeats.
 
 use crate::open::Durability;
-use crate::owner::Owner;
+use crate::owner::{KILLED, Owner};
 use crate::write::write_intervals;
 use crate::{Store, StoreError};
 use plumb_document::json;
@@ -16,9 +16,6 @@ pub struct RecoveredRun {
     /// Number of intervals (seconds) that its heartbeats stored, over all phases.
     pub intervals: usize,
 }
-
-/// Reason stored with a run whose process is gone.
-pub(crate) const KILLED: &str = "its process was killed";
 
 struct RecoveredPhase {
     name: String,

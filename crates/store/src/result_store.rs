@@ -2,8 +2,8 @@
 
 use crate::document::{DocumentKind, repeated_of_text};
 use crate::export::tidy;
-use crate::series::{SeriesColumn, decode_latencies, decode_times, decode_values, restore};
-use crate::write::rfc3339;
+use crate::rows::{FloorRow, HistoryPoint, MetricRow, PhaseBlobs, RunNumbers, decode_phase};
+use crate::time::rfc3339;
 use crate::{
     CANDIDATES_MAX, FactDifference, Filter, FurtherColumns, PhaseIntervals, QueryLimits, QueryTable, RunRow,
     StoreError, StoredFloors, StoredStudy, StudyPlace, StudyPlotRow, StudyRow, StudyRunRow, canonical, diff,
@@ -11,8 +11,8 @@ use crate::{
 use plumb_document::json;
 use plumb_result::repeat::Repeated;
 use plumb_result::tidy::TidyTable;
-use plumb_result::{Comparison, Conformance, Lane, LaneMeasure, LatencyMap, Metric, NoiseFloor, RunResult, Sweep};
-use plumb_workload::{OpKind, former};
+use plumb_result::{Comparison, Conformance, NoiseFloor, RunResult, Sweep};
+use plumb_workload::former;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -250,114 +250,6 @@ pub trait ResultStore: Send {
     }
 }
 
-/// Series of a phase, encoded.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PhaseBlobs {
-    /// Number of the phase, from 1.
-    pub seq: i64,
-    pub name: String,
-    pub intervals: Option<Vec<u8>>,
-    pub series: Vec<SeriesBlob>,
-    pub lanes: Vec<LaneBlob>,
-    pub latency_maps: Vec<LatencyMapBlob>,
-}
-
-/// A metric over the intervals of a phase.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeriesBlob {
-    pub metric: String,
-    pub data: Vec<u8>,
-}
-
-/// The activity of a device over the intervals of a phase.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LaneBlob {
-    pub device: String,
-    pub measure: String,
-    pub data: Vec<u8>,
-}
-
-/// The latencies of one kind of op over time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LatencyMapBlob {
-    pub op: String,
-    pub data: Vec<u8>,
-}
-
-/// Latencies of one kind of op in one phase.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HistogramBlob {
-    /// Number of the phase, from 1.
-    pub phase: i64,
-    pub op: String,
-    pub kind: String,
-    /// HdrHistogram V2, uncompressed.
-    pub hdr: Vec<u8>,
-}
-
-/// A run with its numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunNumbers {
-    pub id: String,
-    /// Unix nanoseconds.
-    pub started_ns: i64,
-    pub workload: String,
-    pub status: String,
-    pub verdict: Option<String>,
-    /// Sorted.
-    pub tags: Vec<String>,
-    /// Names of the phases by number, from 1.
-    pub phases: BTreeMap<i64, String>,
-    pub values: Vec<NumberRow>,
-}
-
-/// One number of a run; of the whole run if the phase is 0.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NumberRow {
-    pub phase: i64,
-    pub metric: String,
-    pub value: Option<f64>,
-    /// Name of the tier that answered.
-    pub tier: Option<String>,
-    pub device_share: Option<f64>,
-}
-
-/// A metric of the vocabulary.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MetricRow {
-    pub name: String,
-    pub unit: String,
-    /// `higher`, `lower` or `none`.
-    pub better: String,
-}
-
-/// A value of a metric in one run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HistoryPoint {
-    pub run: String,
-    /// Unix nanoseconds.
-    pub started_ns: i64,
-    /// Name of the phase; empty for the whole run.
-    pub phase: String,
-    pub value: f64,
-    pub tier: Option<String>,
-    pub verdict: Option<String>,
-}
-
-/// A noise floor of one number, with the conditions that it was measured under, as JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FloorRow {
-    /// Id of the noise floor that it is a part of.
-    pub noise: String,
-    /// Unix nanoseconds.
-    pub measured_ns: i64,
-    pub environment: String,
-    /// The targets of each workload.
-    pub targets: String,
-    pub workload: String,
-    pub body: String,
-}
-
 fn not_found<S: ResultStore + ?Sized>(store: &S, text: &str) -> StoreError {
     StoreError::NotFound { path: store.location().to_owned(), text: text.to_owned() }
 }
@@ -391,32 +283,6 @@ pub(crate) fn before_last(text: &str) -> Option<u32> {
             .parse()
             .ok(),
     }
-}
-
-pub(crate) fn decode_phase(blobs: &PhaseBlobs) -> Result<PhaseIntervals, String> {
-    let text = |error: &dyn Display| error.to_string();
-    let mut intervals = match &blobs.intervals {
-        Some(blob) => decode_times(blob).map_err(|error| text(&error))?,
-        None => Vec::new(),
-    };
-    for SeriesBlob { metric, data } in &blobs.series {
-        let metric: Metric = metric.parse().map_err(|error| text(&error))?;
-        let values = decode_values(data).map_err(|error| text(&error))?;
-        restore(&mut intervals, &SeriesColumn { metric, values }).map_err(|error| text(&error))?;
-    }
-    let mut lanes = Vec::new();
-    for LaneBlob { device, measure, data } in &blobs.lanes {
-        let measure: LaneMeasure = measure.parse().map_err(|error| text(&error))?;
-        let values = decode_values(data).map_err(|error| text(&error))?;
-        lanes.push(Lane { of: device.clone(), measure, values });
-    }
-    let mut latency_map = LatencyMap::default();
-    for LatencyMapBlob { op, data } in &blobs.latency_maps {
-        let kind = OpKind::ALL.iter().find(|kind| kind.name() == op);
-        let kind = kind.ok_or_else(|| format!("unknown kind of op `{op}`"))?;
-        decode_latencies(data, *kind, &mut latency_map).map_err(|error| text(&error))?;
-    }
-    Ok(PhaseIntervals { name: blobs.name.clone(), intervals, lanes, latency_map })
 }
 
 /// Joins the rows of the newest noise floor.

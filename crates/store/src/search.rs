@@ -1,17 +1,13 @@
-//! Finds runs by what is known of them: host, device, file system, kernel, workload, tool, tag, verdict, time and text. Pages are
-//! keyed by the last run of the page before, so that a late page costs as much as the first.
+//! Pages of the runs that match a filter, with what `plumb serve` shows of each.
 
+use crate::filter::{Filter, FilterSql, PageEnd, SqlFamily};
 use crate::read::{RUN_COLUMNS, run_row};
-use crate::{RunRow, RunStatus, Store, StoreError};
+use crate::{RunRow, Store, StoreError};
 use plumb_result::run::TierName;
-use plumb_result::{Metric, MetricValue, RunVerdict};
-use rusqlite::types::Value;
+use plumb_result::{Metric, MetricValue};
 use rusqlite::{Row, params_from_iter};
 use std::collections::BTreeMap;
 use strum::VariantArray;
-
-/// Largest number of words of a text that are searched for.
-const WORDS_MAX: usize = 8;
 
 /// Largest number of values that [`Store::known_values`] returns of one kind.
 const VALUES_MAX: usize = 500;
@@ -19,45 +15,14 @@ const VALUES_MAX: usize = 500;
 /// Most phases of a run whose numbers are returned.
 const PHASES_MAX: i64 = 16;
 
-/// Conditions on runs, all of which hold; `None` selects all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunQuery {
-    pub host: Option<String>,
-    /// Model of a disk in the stack of a target.
-    pub model: Option<String>,
-    pub filesystem: Option<String>,
-    pub kernel: Option<String>,
-    pub workload: Option<String>,
-    /// The tool whose command line was used or whose file was imported; `plumb` for Plumb's own.
-    pub tool: Option<String>,
-    pub tag: Option<String>,
-    pub status: Option<RunStatus>,
-    pub verdict: Option<RunVerdict>,
-    pub path: Option<String>,
-    /// Earliest start, ns since 1970.
-    pub from_ns: Option<i64>,
-    /// Start before which runs must have started, ns since 1970.
-    pub before_ns: Option<i64>,
-    /// Words, each of which must be part of a name: workload, command, tool, host, kernel, path, file system, device, tag or id.
-    pub text: Option<String>,
-}
-
-/// Place of a run in the order of lists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunKey {
-    pub started_at_ns: i64,
-    pub id: String,
-}
-
 /// A run that was found, with its machine, storage and numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundRun {
     pub row: RunRow,
-    pub key: RunKey,
+    pub key: PageEnd,
     /// Empty if unknown, as in runs that were imported from other tools.
-    pub host: String,
     pub kernel: String,
-    /// Name of the tool, as in [`RunQuery::tool`].
+    /// Name of the tool, as in [`Filter::tool`].
     pub tool: String,
     /// File systems of its targets, sorted.
     pub filesystems: Vec<String>,
@@ -81,7 +46,7 @@ pub struct FoundRuns {
     /// Number of all runs that match.
     pub total: u64,
     /// Key of the last run, if further runs follow.
-    pub next: Option<RunKey>,
+    pub next: Option<PageEnd>,
 }
 
 /// Values that occur in the database, for each kind of condition, sorted; at most 500 of a kind.
@@ -96,133 +61,31 @@ pub struct KnownValues {
     pub tags: Vec<String>,
 }
 
-/// SQL of a condition, and its arguments.
-#[derive(Default)]
-pub(crate) struct Conditions {
-    sql: Vec<String>,
-    pub(crate) arguments: Vec<Value>,
-}
-
-/// Ids of the targets that have a disk of a model.
-const TARGETS_OF_MODEL: &str = "SELECT target.id FROM target, json_each(target.facts, '$.stack') AS layer
-     WHERE json_extract(layer.value, '$.model')";
-
-impl Conditions {
-    fn add(&mut self, sql: &str, argument: impl Into<Value>) {
-        self.sql.push(format!("({sql})"));
-        self.arguments.push(argument.into());
-    }
-
-    fn add_text(&mut self, sql: &str, argument: Option<&String>) {
-        if let Some(argument) = argument {
-            self.add(sql, argument.clone());
-        }
-    }
-
-    /// Adds a word that must be part of a name. Facts that many runs share are searched once, not for each run.
-    fn add_word(&mut self, word: &str) {
-        let pattern = format!("%{}%", escaped(word));
-        let like = |column: &str| format!("{column} LIKE ? ESCAPE '\\'");
-        let environments = format!(
-            "run.environment_id IN (SELECT environment.id FROM environment JOIN machine ON machine.id = machine_id WHERE {} OR {})",
-            like("machine.hostname"),
-            like("environment.kernel")
-        );
-        let targets = format!(
-            "run.id IN (SELECT run_id FROM run_target WHERE target_id IN (SELECT id FROM target WHERE {} OR {})
-               OR target_id IN ({TARGETS_OF_MODEL} LIKE ? ESCAPE '\\'))",
-            like("path"),
-            like("fs")
-        );
-        let tags = format!("run.id IN (SELECT run_id FROM run_tag WHERE {})", like("tag"));
-        let own = ["run.name", "run.command", "run.dialect", "tool.name", "run.id"].map(like).join(" OR ");
-        self.sql.push(format!("({own} OR {environments} OR {targets} OR {tags})"));
-        self.arguments.extend(std::iter::repeat_n(Value::from(pattern), 11));
-    }
-
-    pub(crate) fn new(query: &RunQuery) -> Conditions {
-        let mut all = Conditions::default();
-        all.add_text(
-            "run.environment_id IN (SELECT environment.id FROM environment JOIN machine ON machine.id = machine_id WHERE hostname = ?)",
-            query.host.as_ref(),
-        );
-        all.add_text("run.environment_id IN (SELECT id FROM environment WHERE kernel = ?)", query.kernel.as_ref());
-        all.add_text(
-            "run.id IN (SELECT run_id FROM run_target JOIN target ON target.id = target_id WHERE fs = ?)",
-            query.filesystem.as_ref(),
-        );
-        all.add_text(
-            "run.id IN (SELECT run_id FROM run_target JOIN target ON target.id = target_id WHERE target.path = ?)",
-            query.path.as_ref(),
-        );
-        all.add_text(
-            &format!("run.id IN (SELECT run_id FROM run_target WHERE target_id IN ({TARGETS_OF_MODEL} = ?))"),
-            query.model.as_ref(),
-        );
-        all.add_text("run.name = ?", query.workload.as_ref());
-        all.add_text("coalesce(run.dialect, tool.name) = ?", query.tool.as_ref());
-        all.add_text("run.id IN (SELECT run_id FROM run_tag WHERE tag = ?)", query.tag.as_ref());
-        if let Some(status) = query.status {
-            all.add("run.status = ?", status.name().to_owned());
-        }
-        if let Some(verdict) = query.verdict {
-            all.add("run.verdict = ?", verdict.name().to_owned());
-        }
-        if let Some(from_ns) = query.from_ns {
-            all.add("run.started_at >= ?", from_ns);
-        }
-        if let Some(before_ns) = query.before_ns {
-            all.add("run.started_at < ?", before_ns);
-        }
-        let words = query.text.as_deref().unwrap_or_default().split_whitespace();
-        words.take(WORDS_MAX).for_each(|word| all.add_word(word));
-        all
-    }
-
-    pub(crate) fn sql(&self) -> String {
-        if self.sql.is_empty() { "1".to_owned() } else { self.sql.join(" AND ") }
-    }
-}
-
-/// Escapes the wildcards of `LIKE`.
-fn escaped(word: &str) -> String {
-    word.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
-}
-
 impl Store {
-    /// Returns the runs that match a query, newest first: those after a key, at most `limit` of them.
-    pub fn search(&self, query: &RunQuery, after: Option<&RunKey>, limit: u32) -> Result<FoundRuns, StoreError> {
+    /// Returns the runs that match a filter, newest first, with their numbers. Without a limit, all that follow `after`.
+    pub fn search(&self, filter: &Filter) -> Result<FoundRuns, StoreError> {
         let failed = self.failed("searching runs");
-        let mut conditions = Conditions::new(query);
+        let all = Filter { after: None, ..filter.clone() }.sql(SqlFamily::Sqlite);
         let total = self
             .connection
-            .prepare_cached(&format!(
-                "SELECT count(*) FROM run JOIN tool ON tool.id = tool_id WHERE {}",
-                conditions.sql()
-            ))
-            .and_then(|mut count| count.query_row(params_from_iter(&conditions.arguments), |row| row.get::<_, i64>(0)))
+            .prepare_cached(&format!("SELECT count(*) FROM run WHERE {}", all.conditions))
+            .and_then(|mut count| count.query_row(params_from_iter(&all.values), |row| row.get::<_, i64>(0)))
             .map_err(&failed)?;
-        if let Some(after) = after {
-            conditions.sql.push("(run.started_at, run.id) < (?, ?)".to_owned());
-            conditions.arguments.extend([Value::from(after.started_at_ns), Value::from(after.id.clone())]);
-        }
-        conditions.arguments.push(Value::from(i64::from(limit) + 1));
+        let FilterSql { conditions, values } = filter.sql(SqlFamily::Sqlite);
+        let limit = filter.limit.map_or(-1, |limit| i64::from(limit) + 1);
         let sql = format!(
-            "SELECT {RUN_COLUMNS}, hostname, kernel, coalesce(dialect, tool.name),
+            "SELECT {RUN_COLUMNS}, kernel, coalesce(dialect, tool.name),
                (SELECT group_concat(fs, char(31)) FROM (SELECT DISTINCT fs FROM run_target
                   JOIN target ON target.id = target_id WHERE run_id = run.id AND fs IS NOT NULL ORDER BY fs)),
                (SELECT count(*) FROM phase WHERE run_id = run.id)
              FROM run JOIN tool ON tool.id = tool_id
              LEFT JOIN environment ON environment.id = run.environment_id
-             LEFT JOIN machine ON machine.id = machine_id
-             WHERE {} ORDER BY run.started_at DESC, run.id DESC LIMIT ?",
-            conditions.sql()
+             WHERE {conditions} ORDER BY run.started_at DESC, run.id DESC LIMIT {limit}"
         );
         let mut statement = self.connection.prepare_cached(&sql).map_err(&failed)?;
-        let mut runs: Vec<FoundRun> = statement
-            .query_map(params_from_iter(&conditions.arguments), found_run)
-            .and_then(Iterator::collect)
-            .map_err(&failed)?;
+        let mut runs: Vec<FoundRun> =
+            statement.query_map(params_from_iter(&values), found_run).and_then(Iterator::collect).map_err(&failed)?;
+        let limit = filter.limit.unwrap_or(u32::MAX);
         let has_more = runs.len() > limit as usize;
         runs.truncate(limit as usize);
         for run in &mut runs {
@@ -290,16 +153,15 @@ const RUN_COLUMN_COUNT: usize = 14;
 
 fn found_run(row: &Row<'_>) -> rusqlite::Result<FoundRun> {
     let text = |column: usize| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(column)?.unwrap_or_default());
-    let filesystems = text(RUN_COLUMN_COUNT + 3)?;
+    let filesystems = text(RUN_COLUMN_COUNT + 2)?;
     let found = run_row(row)?;
     Ok(FoundRun {
-        key: RunKey { started_at_ns: row.get(1)?, id: found.id.clone() },
-        host: text(RUN_COLUMN_COUNT)?,
-        kernel: text(RUN_COLUMN_COUNT + 1)?,
-        tool: text(RUN_COLUMN_COUNT + 2)?,
+        key: PageEnd { started_ns: row.get(1)?, id: found.id.clone() },
+        kernel: text(RUN_COLUMN_COUNT)?,
+        tool: text(RUN_COLUMN_COUNT + 1)?,
         filesystems: filesystems.split('\u{1f}').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
         phases: Vec::new(),
-        phase_count: u64::try_from(row.get::<_, i64>(RUN_COLUMN_COUNT + 4)?).unwrap_or(0),
+        phase_count: u64::try_from(row.get::<_, i64>(RUN_COLUMN_COUNT + 3)?).unwrap_or(0),
         row: found,
     })
 }

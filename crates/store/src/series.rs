@@ -10,11 +10,14 @@ const VERSION: u8 = 1;
 
 /// Error from decoding a blob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BlobError {
+pub enum BlobError {
     #[error("it has format {0}, and this Plumb knows {VERSION}")]
     Version(u8),
     #[error("it ends early or is damaged")]
     Damaged,
+    /// It belongs to a metric, measure or kind of op of a newer version.
+    #[error("unknown {kind} `{name}`")]
+    Unknown { kind: &'static str, name: String },
 }
 
 /// Encodes the times of a phase's points.

@@ -1,9 +1,10 @@
 //! Runs for a shared database: rows as JSON, and which runs are there already.
 
 use crate::open::Durability;
-use crate::result_store::decode_phase;
+use crate::rows::decode_phase;
 use crate::series::decode_times;
-use crate::write::{RESULT_ARTIFACT, nanos};
+use crate::time::nanos;
+use crate::write::RESULT_ARTIFACT;
 use crate::{
     DocumentKind, HistogramBlob, Imported, PhaseBlobs, ResultStore, RunRow, SharedPlace, SharedStudy, Store,
     StoreError, StoredStudy, StudyRow, TagChange, canonical,

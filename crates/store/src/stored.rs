@@ -1,6 +1,7 @@
 //! Runs as they are stored: the result's text, and the blobs of histograms and series.
 
-use crate::result_store::{LaneBlob, LatencyMapBlob, PhaseBlobs, SeriesBlob, decode_phase};
+use crate::rows::{LaneBlob, LatencyMapBlob, PhaseBlobs, SeriesBlob, decode_phase};
+use crate::series::BlobError;
 use crate::{PhaseIntervals, ResultStore, Store, StoreError};
 use rusqlite::Row;
 
@@ -115,7 +116,7 @@ impl PhaseBlobs {
     ///
     /// # Errors
     /// Returns the reason for the first blob that is damaged, or that does not belong to the others.
-    pub fn decode(&self) -> Result<PhaseIntervals, String> {
+    pub fn decode(&self) -> Result<PhaseIntervals, BlobError> {
         decode_phase(self)
     }
 }

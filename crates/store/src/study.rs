@@ -3,7 +3,8 @@
 use crate::conformance::ConformanceIn;
 use crate::open::Durability;
 use crate::owner::{Life, Owner};
-use crate::write::{ResultIn, nanos, rfc3339};
+use crate::time::{nanos, rfc3339};
+use crate::write::ResultIn;
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::{Conformance, Measurement, RunResult};

@@ -1,7 +1,7 @@
 //! Sweeps, stored as printed next to their runs.
 
 use crate::open::Durability;
-use crate::write::nanos;
+use crate::time::nanos;
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::Sweep;

@@ -1,7 +1,7 @@
 //! Tokens of `plumb serve`. The database has the hash of a token, never the token.
 
 use crate::open::Durability;
-use crate::write::{nanos, rfc3339};
+use crate::time::{nanos, rfc3339};
 use crate::{Store, StoreError};
 use jiff::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};

@@ -6,6 +6,7 @@ use crate::owner::Owner;
 use crate::result_store::ResultStore;
 use crate::series::{columns, encode_latencies, encode_times, encode_values};
 use crate::statement::execute;
+use crate::time::nanos;
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::observe::{Environment, TargetFacts};
@@ -552,14 +553,4 @@ fn forget(run: &str, tables: &[&str], transaction: &Transaction<'_>) -> rusqlite
         transaction.execute(&format!("DELETE FROM {table} WHERE run_id = ?1"), [run])?;
     }
     Ok(())
-}
-
-/// Returns Unix nanoseconds; a time after 2262 becomes the last one that fits.
-pub(crate) fn nanos(time: Timestamp) -> i64 {
-    i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
-}
-
-/// Formats Unix nanoseconds as RFC 3339 in UTC.
-pub fn rfc3339(nanos: i64) -> String {
-    Timestamp::from_nanosecond(i128::from(nanos)).map(|time| time.to_string()).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{FIRST, SECOND, result};
 use plumb_result::RunVerdict;
-use plumb_store::{FoundRuns, RunKey, RunQuery, Store, TagChange};
+use plumb_store::{Filter, FoundRuns, Mark, MarkKind, PageEnd, RunStatus, Store, TagChange};
 
 fn store() -> Store {
     let mut store = Store::open_in_memory().unwrap();
@@ -29,33 +29,33 @@ fn ids(found: &FoundRuns) -> Vec<&str> {
 fn every_condition_selects() {
     let store = store();
     let second = [
-        RunQuery { host: Some("other".to_owned()), ..RunQuery::default() },
-        RunQuery { model: Some("Fast 9000".to_owned()), ..RunQuery::default() },
-        RunQuery { path: Some("/srv".to_owned()), ..RunQuery::default() },
-        RunQuery { workload: Some("100%_\\".to_owned()), ..RunQuery::default() },
-        RunQuery { tag: Some("nightly".to_owned()), ..RunQuery::default() },
-        RunQuery { verdict: Some(RunVerdict::Reject), ..RunQuery::default() },
-        RunQuery { from_ns: Some(1_714_564_802_000_000_000), ..RunQuery::default() },
-        RunQuery { text: Some("FAST srv ext4".to_owned()), ..RunQuery::default() },
-        RunQuery { text: Some("%_\\".to_owned()), ..RunQuery::default() },
+        Filter { host: Some("other".to_owned()), ..Filter::default() },
+        Filter { model: Some("Fast 9000".to_owned()), ..Filter::default() },
+        Filter { path: Some("/srv".to_owned()), ..Filter::default() },
+        Filter { workload: Some("100%_\\".to_owned()), ..Filter::default() },
+        Filter { tag: Some("nightly".to_owned()), ..Filter::default() },
+        Filter { verdict: Some(RunVerdict::Reject), ..Filter::default() },
+        Filter { since_ns: Some(1_714_564_802_000_000_000), ..Filter::default() },
+        Filter { text: Some("FAST srv ext4".to_owned()), ..Filter::default() },
+        Filter { text: Some("%_\\".to_owned()), ..Filter::default() },
     ];
     for query in second {
-        let found = store.search(&query, None, 10).unwrap();
+        let found = store.search(&Filter { limit: Some(10), ..query.clone() }).unwrap();
         assert_eq!((ids(&found), found.total), (vec![SECOND], 1), "{query:?}");
     }
     let both = [
-        RunQuery::default(),
-        RunQuery { filesystem: Some("ext4".to_owned()), ..RunQuery::default() },
-        RunQuery { kernel: Some("6.1.0-35-amd64".to_owned()), ..RunQuery::default() },
-        RunQuery { tool: Some("plumb".to_owned()), ..RunQuery::default() },
+        Filter::default(),
+        Filter { filesystem: Some("ext4".to_owned()), ..Filter::default() },
+        Filter { kernel: Some("6.1.0-35-amd64".to_owned()), ..Filter::default() },
+        Filter { tool: Some("plumb".to_owned()), ..Filter::default() },
     ];
     for query in both {
-        let found = store.search(&query, None, 10).unwrap();
+        let found = store.search(&Filter { limit: Some(10), ..query.clone() }).unwrap();
         assert_eq!((ids(&found), found.total), (vec![SECOND, FIRST], 2), "{query:?}");
     }
     for text in ["%", "x_"] {
-        let query = RunQuery { text: Some(text.to_owned()), ..RunQuery::default() };
-        let found = store.search(&query, None, 10).unwrap();
+        let query = Filter { text: Some(text.to_owned()), ..Filter::default() };
+        let found = store.search(&Filter { limit: Some(10), ..query.clone() }).unwrap();
         assert_eq!(found.total, u64::from(text == "%"), "wildcards of SQL are plain characters: {text}");
     }
 }
@@ -69,9 +69,9 @@ fn pages_join_without_gaps_even_where_times_are_equal() {
         store.import(&result(id, i as u32 / 10)).unwrap();
     }
     let mut seen = Vec::new();
-    let mut after: Option<RunKey> = None;
+    let mut after: Option<PageEnd> = None;
     loop {
-        let page = store.search(&RunQuery::default(), after.as_ref(), 5).unwrap();
+        let page = store.search(&Filter { after: after.take(), limit: Some(5), ..Filter::default() }).unwrap();
         assert_eq!(page.total, 23);
         seen.extend(page.runs.iter().map(|run| run.row.id.clone()));
         after = page.next;
@@ -85,7 +85,7 @@ fn pages_join_without_gaps_even_where_times_are_equal() {
 
 #[test]
 fn numbers_come_with_their_tier_and_without_missing_ones() {
-    let found = store().search(&RunQuery::default(), None, 1).unwrap();
+    let found = store().search(&Filter { limit: Some(1), ..Filter::default() }).unwrap();
     let [phase] = found.runs[0].phases.as_slice() else { panic!("{found:?}") };
     let bandwidth = phase.metrics["write.bw".parse().as_ref().unwrap()];
     assert_eq!(bandwidth.tier.map(|tier| tier.name()), Some("mixed"));
@@ -101,4 +101,22 @@ fn known_values_are_those_of_stored_runs() {
     assert_eq!(known.tags, ["nightly"]);
     assert_eq!(known.tools, ["plumb"]);
     assert_eq!(known.workloads, ["100%_\\", "seq"]);
+}
+
+// Protects: a history leaves out retracted runs, and those without a result.
+#[test]
+fn ids_of_a_history_leave_out_retracted_runs() {
+    let mut store = store();
+    assert_eq!(store.matching_ids(&Filter::default(), 10).unwrap(), [FIRST, SECOND]);
+    let mark = Mark {
+        id: "018f0000-0000-7000-8000-0000000000ff".to_owned(),
+        kind: MarkKind::Retraction,
+        reason: "wrong disk".to_owned(),
+        at: 1,
+        author: "ann@box".to_owned(),
+    };
+    store.mark(FIRST, &mark).unwrap();
+    assert_eq!(store.matching_ids(&Filter::default(), 10).unwrap(), [SECOND]);
+    let failed = Filter { status: Some(RunStatus::Failed), ..Filter::default() };
+    assert!(store.matching_ids(&failed, 10).unwrap().is_empty());
 }

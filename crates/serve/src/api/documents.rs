@@ -52,7 +52,7 @@ pub(crate) async fn numbers(
     State(app): State<Arc<App>>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<NumberTable>, ApiFault> {
-    let query = Parameters::parse(query.as_deref())?.run_query()?;
+    let query = Parameters::parse(query.as_deref())?.filter()?;
     let read = move |store: &Store| {
         let ids = store.matching_ids(&query, RUNS_MAX)?;
         Ok(store.tidy(&ids, &FurtherColumns::default())?)

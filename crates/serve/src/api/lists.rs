@@ -8,7 +8,7 @@ use crate::readers::Effort;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use plumb_report::facts;
-use plumb_store::{ConformanceRow, FoundRun, MachineRow, PhaseNumbers, PlaceRow, Store, StudyRow};
+use plumb_store::{ConformanceRow, Filter, FoundRun, MachineRow, PhaseNumbers, PlaceRow, Store, StudyRow};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -140,7 +140,7 @@ impl From<FoundRun> for RunItem {
             reason: run.row.reason,
             verdict: run.row.verdict.map(|verdict| verdict.name()),
             wall_ns: run.row.wall_ns,
-            host: run.host,
+            host: run.row.host.unwrap_or_default(),
             kernel: run.kernel,
             paths: run.row.paths,
             filesystems: run.filesystems,
@@ -172,9 +172,9 @@ impl From<PhaseNumbers> for PhaseItem {
 )]
 pub(crate) async fn runs(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Result<Json<RunList>, ApiFault> {
     let parameters = Parameters::parse(query.as_deref())?;
-    let (query, after) = (parameters.run_query()?, parameters.after()?);
-    let number = parameters.number("n", RUNS, RUNS_MAX)?;
-    let read = move |store: &Store| Ok(store.search(&query, after.as_ref(), number)?);
+    let limit = Some(parameters.number("n", RUNS, RUNS_MAX)?);
+    let filter = Filter { after: parameters.after()?, limit, ..parameters.filter()? };
+    let read = move |store: &Store| Ok(store.search(&filter)?);
     let found = app.readers.read(Effort::Brief, read).await?;
     Ok(Json(RunList {
         total: found.total,

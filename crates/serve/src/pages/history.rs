@@ -42,7 +42,7 @@ struct HistoryPage {
 /// The places with a history, or the history of one.
 pub(crate) async fn page(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Result<Html<String>, Fault> {
     let parameters = Parameters::parse(query.as_deref())?;
-    let query = parameters.run_query()?;
+    let query = parameters.filter()?;
     if query == Default::default() {
         let places = app.readers.read(Effort::Brief, |store: &Store| Ok(store.places()?)).await?;
         let page = PlacesPage {

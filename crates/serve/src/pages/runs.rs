@@ -14,7 +14,7 @@ use plumb_report::run::short_id;
 use plumb_result::RunVerdict;
 use plumb_result::assertion::PRECONDITIONING;
 use plumb_result::run::TierName;
-use plumb_store::{FoundRun, KnownValues, PhaseNumbers};
+use plumb_store::{Filter, FoundRun, KnownValues, PhaseNumbers};
 use std::sync::Arc;
 use strum::VariantArray;
 
@@ -79,12 +79,11 @@ struct NumberLine {
 
 pub(crate) async fn page(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Result<Html<String>, Fault> {
     let parameters = Parameters::parse(query.as_deref())?;
-    let query = parameters.run_query()?;
-    let after = parameters.after()?;
-    let number = parameters.number("n", RUNS, RUNS_MAX)?;
-    let is_filtered = query != Default::default();
-    let read =
-        move |store: &plumb_store::Store| Ok((store.search(&query, after.as_ref(), number)?, store.known_values()?));
+    let conditions = parameters.filter()?;
+    let is_filtered = conditions != Filter::default();
+    let limit = Some(parameters.number("n", RUNS, RUNS_MAX)?);
+    let filter = Filter { after: parameters.after()?, limit, ..conditions };
+    let read = move |store: &plumb_store::Store| Ok((store.search(&filter)?, store.known_values()?));
     let (found, known) = app.readers.read(Effort::Brief, read).await?;
     let text = parameters.get("q").unwrap_or_default().to_owned();
     let frame = Frame { search: text.clone(), ..Frame::new("Runs", Section::Runs) };
@@ -160,7 +159,7 @@ fn line(run: FoundRun, parameters: &Parameters) -> RunLine {
         started: minute(&run.row.started_at),
         trust: trust(&run.row),
         tags: run.row.tags.iter().map(tag).collect(),
-        place: std::iter::once(run.host).chain(run.filesystems).filter(|word| !word.is_empty()).collect(),
+        place: run.row.host.into_iter().chain(run.filesystems).filter(|word| !word.is_empty()).collect(),
         numbers: shown,
         more: (more > 0).then(|| format!("and {}", counted(more, "more phase", "more phases"))),
         workload: run.row.workload,
