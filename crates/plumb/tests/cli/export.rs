@@ -262,6 +262,9 @@ fn bencher_metrics_fit_their_schema() {
     assert!(value("lower_value") < value("value") && value("value") < value("upper_value"), "{three}");
     home.plumb("run random-read --at sim:hdd --set time=200ms --set size=16MiB --name nightly").expect(0);
     home.plumb("export --tag nightly --bmf").expect(2).expect_stderr(&["sim:ssd", "sim:hdd", "one history"]);
+    home.plumb("retract last --reason another-disk").expect(0);
+    let kept = home.plumb("export --tag nightly --bmf").expect(0).expect_stderr(&["left out 1 of ", "retracted"]);
+    assert_eq!(kept.json(), three, "the retracted run counts no more");
     let Some(python) = python() else { return };
     home.file("bmf.json", &json!([one, three]).to_string());
     // <https://bencher.dev/v0/bmf.json>, with the limits of names that its page adds.

@@ -22,22 +22,9 @@ pub fn comparison_report(comparison: &Comparison, examples: &[RunResult], number
     let title = sides.as_ref().map_or("Comparison".to_owned(), |(a, b)| format!("{b} against {a}"));
     let mut parts = vec![ReportPart::Text(Ink::Strong, comparison.verdict_note.clone())];
     parts.extend(trust(comparison));
-    parts.push(ReportPart::Heading("Charts".to_owned()));
-    let label = |one: &Contrast| name(comparison, one);
-    let rows = comparison.contrasts.iter().map(|one| forest_row(label(one), one, true)).collect();
-    let better = sides
-        .as_ref()
-        .map_or(String::new(), |(a, b)| format!("{b} against {a}: right of 1 it is better, left of 1 worse"));
-    parts.push(ReportPart::chart(forest(&title, &better, Some(MARGIN), rows)));
-    let values = bars(comparison, &numbers);
-    let of_runs = values.iter().flat_map(|chart| match &chart.body {
-        Body::Bars(bars) => ecdf::draw_bars(chart, bars),
-        _ => Vec::new(),
-    });
-    let of_runs: Vec<Chart> = of_runs.take(ecdf::CHARTS_MAX).collect();
-    parts.extend(values.into_iter().chain(of_runs).map(ReportPart::chart));
-    parts.push(ReportPart::Heading("Numbers".to_owned()));
-    parts.push(ReportPart::Table(table(comparison)));
+    if !comparison.contrasts.is_empty() {
+        parts.extend(ratios(comparison, &title, &numbers));
+    }
     parts.extend(differences(comparison));
     let named: Vec<(String, &RunResult)> = match &sides {
         Some((a, b)) => [a.clone(), b.clone()].into_iter().zip(examples).collect(),
@@ -49,6 +36,25 @@ pub fn comparison_report(comparison: &Comparison, examples: &[RunResult], number
     }
     parts.extend(order(comparison, examples));
     FullReport::new(title, parts, numbers)
+}
+
+/// Draws and lists the ratios of a comparison that has some.
+fn ratios(comparison: &Comparison, title: &str, numbers: &TidyTable) -> Vec<ReportPart> {
+    let mut parts = vec![ReportPart::Heading("Charts".to_owned())];
+    let label = |one: &Contrast| name(comparison, one);
+    let rows = comparison.contrasts.iter().map(|one| forest_row(label(one), one, true)).collect();
+    let better = format!("{title}: right of 1 it is better, left of 1 worse");
+    parts.push(ReportPart::chart(forest(title, &better, Some(MARGIN), rows)));
+    let values = bars(comparison, numbers);
+    let of_runs = values.iter().flat_map(|chart| match &chart.body {
+        Body::Bars(bars) => ecdf::draw_bars(chart, bars),
+        _ => Vec::new(),
+    });
+    let of_runs: Vec<Chart> = of_runs.take(ecdf::CHARTS_MAX).collect();
+    parts.extend(values.into_iter().chain(of_runs).map(ReportPart::chart));
+    parts.push(ReportPart::Heading("Numbers".to_owned()));
+    parts.push(ReportPart::Table(table(comparison)));
+    parts
 }
 
 fn name(comparison: &Comparison, contrast: &Contrast) -> String {

@@ -55,7 +55,10 @@ pub(crate) fn run(arguments: &ExportArguments, common: &Common) -> Result<End, S
         ));
     }
     let store = session::store_to_read(common)?;
-    let ids = selected(&*store, arguments)?;
+    let mut ids = selected(&*store, arguments)?;
+    if form.bmf {
+        leave_out_retracted(&*store, &mut ids)?;
+    }
     let mut names = Names::new(arguments.anonymise);
     names.learn_runs(&*store, &ids)?;
     let mut source = Source { store: &*store, ids: &ids, names: &mut names };
@@ -89,6 +92,17 @@ pub(super) fn selected(store: &dyn ResultStore, arguments: &ExportArguments) -> 
         return Ok(store.list(&filter)?.into_iter().map(|row| row.id).collect());
     }
     Ok(arguments.runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?)
+}
+
+/// Removes runs that a benchmark's value must not contain, as comparisons do.
+fn leave_out_retracted(store: &dyn ResultStore, ids: &mut Vec<String>) -> Result<(), Stopped> {
+    let rows = store.list(&Filter { ids: Some(ids.clone()), ..Filter::default() })?;
+    let retracted: Vec<String> = rows.into_iter().filter(|row| row.retraction().is_some()).map(|row| row.id).collect();
+    if !retracted.is_empty() {
+        error_line!("left out {} of {} runs, which are retracted", retracted.len(), ids.len());
+        ids.retain(|id| !retracted.contains(id));
+    }
+    Ok(())
 }
 
 /// The selected runs, whose names are replaced on the way if the user asked for it.
