@@ -43,7 +43,7 @@ const LEFT_OUT: &[(Which, &str)] = &[
     (("crates/lab", "recipes"), "root: file systems, arrays and volumes on loop devices"),
     (("crates/plumb", "lab"), "virtual machines and ssh"),
     (("crates/plumb", "storage"), "root, and nothing else may run: measures loop devices"),
-    (("crates/serve", "outside"), "a browser, and minutes of requests"),
+    (("crates/serve", "outside"), "a browser and random requests"),
 ];
 
 /// Slow tests of a program, with the reason.

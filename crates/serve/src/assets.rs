@@ -1,8 +1,7 @@
 //! Files that pages refer to: the style sheet, the icon, and the script of live pages. Their addresses change with their content, so that browsers keep them.
 
-use crate::fault::Fault;
 use axum::extract::Path;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use std::sync::LazyLock;
 
@@ -29,7 +28,7 @@ fn address(name: &str, ending: &str, content: &str) -> String {
     format!("/assets/{name}-{}.{ending}", &hash[..12])
 }
 
-pub(crate) async fn asset(Path(name): Path<String>) -> Result<Response, Fault> {
+pub(crate) async fn asset(Path(name): Path<String>) -> Response {
     let is_at = |address: &str| address.strip_prefix("/assets/") == Some(&name);
     let (kind, content) = if is_at(&STYLE_SHEET_ADDRESS) {
         ("text/css; charset=utf-8", STYLE_SHEET.as_str())
@@ -38,8 +37,8 @@ pub(crate) async fn asset(Path(name): Path<String>) -> Result<Response, Fault> {
     } else if is_at(&SCRIPT_ADDRESS) {
         ("text/javascript; charset=utf-8", SCRIPT)
     } else {
-        return Err(Fault::NotFound("no page has this address".to_owned()));
+        return (StatusCode::NOT_FOUND, "no file has this address\n").into_response();
     };
     let headers = [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "public, max-age=31536000, immutable")];
-    Ok((headers, content).into_response())
+    (headers, content).into_response()
 }

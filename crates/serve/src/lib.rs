@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
 mod access;
+mod admission;
 mod api;
 mod app;
 mod assets;
@@ -16,10 +17,12 @@ mod pages;
 mod parameters;
 mod protection;
 mod readers;
+mod routes;
 mod start;
 mod tokens;
 
-pub use app::{App, AppOptions, Rates, Visitors, router};
+pub use admission::AllowedHosts;
+pub use app::{App, AppOptions, Rates, Visitors};
 pub use connections::{ConnectionLimits, serve_connections};
-pub use protection::AllowedHosts;
+pub use routes::router;
 pub use start::run;

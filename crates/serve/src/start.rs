@@ -1,8 +1,9 @@
 //! Starts the server: checks that what is asked for is safe, opens the database, and listens.
 
-use crate::app::{App, AppOptions, Rates, Visitors, router};
+use crate::admission::AllowedHosts;
+use crate::app::{App, AppOptions, Rates, Visitors};
 use crate::connections::{ConnectionLimits, serve_connections};
-use crate::protection::AllowedHosts;
+use crate::routes::router;
 use crate::tokens;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};

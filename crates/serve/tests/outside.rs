@@ -56,7 +56,6 @@ async fn failure(mut command: Command) -> Option<String> {
 
 // Protects visitors: a page without errors, that fits a phone, that a keyboard and a screen reader can use.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "lab tier: a browser opens every page in three forms"]
 async fn every_page_works_in_a_browser() {
     let Some(python) = python("playwright, axe_playwright_python") else { return };
     if !Path::new("/usr/bin/chromium").exists() {

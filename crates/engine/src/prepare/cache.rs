@@ -206,7 +206,7 @@ pub fn warm(files: &TargetFiles, stop: StopFlag) -> Result<Warmth, PrepareError>
     Ok(warmth)
 }
 
-/// How often each part is read in a row.
+/// Number of times that each part is read in a row.
 #[derive(Clone, Copy)]
 enum Readings {
     One = 1,

@@ -118,7 +118,7 @@ fn parquet_paths_are_checked() {
     home.plumb("export last --parquet one.parquet --anonymise").expect(0).expect_stdout(&["one.parquet"]);
 }
 
-// Protects: four readers see the same rows, types and partitions, whatever names are in them.
+// Protects: four readers see the same rows, types and partitions, also with hostile names.
 #[test]
 fn parquet_is_read_by_pyarrow_duckdb_pandas_and_polars() {
     let Some(python) = python() else { return };

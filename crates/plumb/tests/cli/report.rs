@@ -87,6 +87,20 @@ fn a_run_is_reported_in_every_form() {
     home.plumb("report --html missing/r.html").expect(4).expect_stderr(&["cannot write missing/r.html"]);
 }
 
+// Protects readers from an empty chart and an empty table where checks rejected the runs of a side.
+#[test]
+fn a_comparison_without_numbers_has_no_charts() {
+    let home = Home::new();
+    home.plumb("run random-read --at sim:ssd --set time=200ms").expect(0);
+    home.plumb("run random-read --at sim:ssd?background=60% --set time=200ms").expect(3);
+    home.plumb("compare --from-store last~1 last --report c.html");
+    let page = std::fs::read_to_string(home.work().join("c.html")).unwrap();
+    assert!(
+        page.contains("How far to trust it") && !page.contains("<h2>Charts") && !page.contains("<h2>Numbers"),
+        "{page}"
+    );
+}
+
 #[test]
 fn a_comparison_is_reported_with_its_runs_as_dots() {
     let home = Home::new();

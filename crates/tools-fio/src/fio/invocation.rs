@@ -119,7 +119,7 @@ pub struct HostOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub action: Action,
-    /// How ambiguous values are interpreted.
+    /// Rules for values that fio reads in two ways.
     pub compat: Compat,
     /// File for the results, instead of standard output.
     pub output: Option<String>,

@@ -28,7 +28,7 @@ const METRICS: [&str; 4] = ["read.iops", "read.bw", "read.p99", "write.iops"];
 const FIRST_MS: u64 = 1_730_419_200_000;
 const STEP_MS: u64 = 63_000;
 
-/// Every so many runs has a tag of its own group of ten, which comparisons select.
+/// One run in this number has the tag of a group of ten, which comparisons select.
 const TAGGED_EVERY: u64 = 1_000;
 const GROUP: u64 = 10;
 
