@@ -72,7 +72,9 @@ pub enum Cause {
     Run,
     /// A conflict with another transaction: the same statement may succeed now.
     Conflict,
-    /// The connection, the rights, the schema or the server.
+    /// The user lacks a right.
+    Rights,
+    /// The connection, the schema or the server.
     Database,
 }
 
@@ -86,6 +88,11 @@ impl ShareError {
                 | ShareError::Unreadable { .. }
                 | ShareError::Server { cause: Cause::Run, .. }
         )
+    }
+
+    /// Returns `true` if the user lacks a right.
+    pub fn is_of_rights(&self) -> bool {
+        matches!(self, ShareError::Server { cause: Cause::Rights, .. })
     }
 
     /// Returns `true` if the same operation may succeed at once.
@@ -109,6 +116,7 @@ fn cause(code: &str) -> Cause {
         // Data exception, integrity constraint violation, PL/pgSQL (RAISE), program limit exceeded.
         Some("22" | "23" | "P0" | "54") => Cause::Run,
         Some("40") => Cause::Conflict,
+        Some("42") if code == SqlState::INSUFFICIENT_PRIVILEGE.code() => Cause::Rights,
         _ => Cause::Database,
     }
 }
@@ -153,7 +161,7 @@ mod tests {
             ("23505", Cause::Run),
             ("P0001", Cause::Run),
             ("40P01", Cause::Conflict),
-            ("42501", Cause::Database),
+            ("42501", Cause::Rights),
             ("57P01", Cause::Database),
             ("", Cause::Database),
         ] {

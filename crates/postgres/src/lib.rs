@@ -1,5 +1,5 @@
 //! Results that a team shares in PostgreSQL: the address, the connection, the schema, push, pull, and all reads of
-//! [`plumb_store::ResultStore`].
+//! [`plumb_store::ServedStore`].
 //!
 //! A measuring process never links or calls this crate: runs go to the local store, and `plumb push` copies them
 //! afterwards. `docs/team.md` describes what users see. A push is idempotent: a run is one transaction, addressed by its id
@@ -9,6 +9,7 @@
 
 mod address;
 mod error;
+mod overview;
 mod password;
 mod pull;
 mod push;
@@ -16,7 +17,9 @@ mod query;
 mod read;
 mod retention;
 mod schema;
+mod search;
 mod tls;
+mod token;
 
 pub use address::{Address, AddressError};
 pub use error::ShareError;
@@ -76,6 +79,16 @@ impl SharedStore {
         let failed = store.failed("making its connection read-only");
         store.client.get_mut().batch_execute("SET default_transaction_read_only = on").map_err(failed)?;
         Ok(store)
+    }
+
+    /// Limits how long the server works on a statement of this connection, below the usual five minutes.
+    ///
+    /// # Errors
+    /// Fails if the server does.
+    pub fn limit_statements(&mut self, limit: Duration) -> Result<(), ShareError> {
+        let failed = self.failed("setting its timeouts");
+        let sql = format!("SET statement_timeout = {}", limit.as_millis());
+        self.client.get_mut().batch_execute(&sql).map_err(failed)
     }
 
     fn connect(address: &Address) -> Result<SharedStore, ShareError> {

@@ -6,14 +6,29 @@ use plumb_result::{Metric, RunResult, RunVerdict};
 use plumb_store::{
     CANDIDATES_MAX, DocumentKind, Filter, FilterSql, FilterValue, FloorRow, HistoryPoint, LaneBlob, LatencyMapBlob,
     MetricRow, NumberRow, PhaseBlobs, QueryLimits, QueryTable, ResultStore, RunNumbers, RunRow, RunStatus, SeriesBlob,
-    SharedStudy, SqlFamily, StoreError, StoredStudy, StudyPlace, StudyPlotRow, StudyRow, StudyRunRow, rfc3339,
+    SharedStudy, SqlFamily, StoreError, StoredDocument, StoredStudy, StudyPlace, StudyPlotRow, StudyRow, StudyRunRow,
+    rfc3339,
 };
 use postgres::Row;
 use postgres::types::ToSql;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+/// The columns that [`run_row`] reads.
+pub(crate) const RUN_COLUMNS: &str =
+    "run.id::text, run.started_at, run.name, run.status, run.reason, run.verdict, run.wall_ns, run.command,
+     run.dialect,
+     ARRAY(SELECT DISTINCT target.path COLLATE \"C\" AS path FROM run_target
+       JOIN target ON target.id = run_target.target_id
+       WHERE run_target.run_id = run.id AND target.path IS NOT NULL ORDER BY path),
+     ARRAY(SELECT tag FROM run_tag WHERE run_tag.run_id = run.id ORDER BY tag COLLATE \"C\"),
+     (SELECT hostname FROM environment JOIN machine ON machine.id = environment.machine_id
+       WHERE environment.id = run.environment_id),
+     (SELECT jsonb_agg(jsonb_build_object('id', mark.id, 'kind', mark.kind, 'reason', mark.reason,
+       'at', mark.at, 'author', mark.author) ORDER BY mark.at, mark.id)::text
+       FROM mark WHERE mark.run_id = run.id)";
+
+pub(crate) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 impl From<ShareError> for StoreError {
     fn from(error: ShareError) -> StoreError {
@@ -67,7 +82,7 @@ impl SharedStore {
 }
 
 /// Returns the values of a filter for a statement.
-fn values(of: &FilterSql) -> Vec<&(dyn ToSql + Sync)> {
+pub(crate) fn values(of: &FilterSql) -> Vec<&(dyn ToSql + Sync)> {
     fn value(of: &FilterValue) -> &(dyn ToSql + Sync) {
         match of {
             FilterValue::Text(text) => text,
@@ -90,17 +105,7 @@ impl ResultStore for SharedStore {
     fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, StoreError> {
         let of = filter.sql(SqlFamily::Postgres);
         let sql = format!(
-            "SELECT run.id::text, run.started_at, run.name, run.status, run.reason, run.verdict, run.wall_ns, run.command,
-               run.dialect,
-               ARRAY(SELECT DISTINCT target.path COLLATE \"C\" AS path FROM run_target
-                     JOIN target ON target.id = run_target.target_id
-                     WHERE run_target.run_id = run.id AND target.path IS NOT NULL ORDER BY path),
-               ARRAY(SELECT tag FROM run_tag WHERE run_tag.run_id = run.id ORDER BY tag COLLATE \"C\"),
-               (SELECT hostname FROM environment JOIN machine ON machine.id = environment.machine_id
-                WHERE environment.id = run.environment_id),
-               (SELECT jsonb_agg(jsonb_build_object('id', mark.id, 'kind', mark.kind, 'reason', mark.reason,
-                                                    'at', mark.at, 'author', mark.author) ORDER BY mark.at, mark.id)::text
-                FROM mark WHERE mark.run_id = run.id)
+            "SELECT {RUN_COLUMNS}
              FROM run WHERE {} ORDER BY run.started_at DESC, run.id DESC {}",
             of.conditions,
             limit(filter)
@@ -271,6 +276,14 @@ impl ResultStore for SharedStore {
         self.rows("looking for a document", sql, &[&kind.name(), &text], |row| row.try_get(0))
     }
 
+    fn newest_documents(&self, kind: DocumentKind, limit: u32) -> Result<Vec<StoredDocument>, StoreError> {
+        let sql = "SELECT id::text, made_at, body::text FROM document WHERE kind = $1
+                   ORDER BY made_at DESC, id DESC LIMIT $2";
+        self.rows("reading documents", sql, &[&kind.name(), &i64::from(limit)], |row| {
+            Ok(StoredDocument { id: row.try_get(0)?, stored_ns: row.try_get(1)?, body: row.try_get(2)? })
+        })
+    }
+
     fn newest_document(&self, kind: DocumentKind, run: Option<&str>) -> Result<Option<String>, StoreError> {
         let order = "ORDER BY made_at DESC, id DESC LIMIT 1";
         let name = kind.name();
@@ -353,7 +366,8 @@ const UUID_LENGTH: usize = 36;
 /// Hex digits of a UUID.
 const UUID_DIGITS: usize = 32;
 
-fn run_row(row: &Row) -> Result<RunRow, postgres::Error> {
+/// Reads the columns of [`RUN_COLUMNS`].
+pub(crate) fn run_row(row: &Row) -> Result<RunRow, postgres::Error> {
     let status: String = row.try_get(3)?;
     let verdict: Option<String> = row.try_get(5)?;
     let marks: Option<String> = row.try_get(12)?;

@@ -3,7 +3,11 @@
 use crate::{ShareError, SharedStore};
 
 /// Migrations in order; a released one is never changed. `plumb.schema_version` has a row for each that was applied.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_documents.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_documents.sql"),
+    include_str!("migrations/0003_serve.sql"),
+];
 
 /// Schema version that this program writes.
 pub const SCHEMA_VERSION: i32 = MIGRATIONS.len() as i32;

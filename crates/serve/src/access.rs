@@ -6,7 +6,7 @@ use crate::readers::Effort;
 use axum::http::{HeaderMap, header};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use plumb_store::{Store, TokenScope};
+use plumb_store::{ServedStore, TokenScope};
 
 /// Rights of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,7 +57,7 @@ async fn token_access(app: &App, token: String) -> Result<Access, Fault> {
     if token.is_empty() || token.len() > TOKEN_BYTES_MAX {
         return Ok(Access::None);
     }
-    let read = move |store: &Store| Ok(store.token_scope(&token)?);
+    let read = move |store: &dyn ServedStore| Ok(store.token_scope(&token)?);
     Ok(match app.readers.read(Effort::Brief, read).await? {
         None => Access::None,
         Some(TokenScope::Read) => Access::Read,

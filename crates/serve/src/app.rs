@@ -1,11 +1,10 @@
 //! State that all requests share.
 
 use crate::admission::{AllowedHosts, RateLimiter};
+use crate::database::ServedDatabase;
 use crate::metrics::Counters;
 use crate::readers::Readers;
 use plumb_cli::output::error_line;
-use plumb_store::Store;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -61,20 +60,20 @@ pub struct App {
     pub(crate) counters: Counters,
     pub(crate) followers: Arc<Semaphore>,
     pub(crate) uploads: Arc<Semaphore>,
-    pub(crate) path: PathBuf,
+    pub(crate) database: ServedDatabase,
 }
 
 impl App {
     /// Creates the server of a database that exists and has this version's schema.
-    pub fn new(database: &Path, options: AppOptions) -> App {
+    pub fn new(database: ServedDatabase, options: AppOptions) -> App {
         App {
-            readers: Arc::new(Readers::new(database)),
+            readers: Arc::new(Readers::new(database.clone())),
             options,
             rates: RateLimiter::default(),
             counters: Counters::default(),
             followers: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
             uploads: Arc::new(Semaphore::new(UPLOADS_MAX)),
-            path: database.to_owned(),
+            database,
         }
     }
 
@@ -82,11 +81,8 @@ impl App {
     /// writing only if there are any.
     pub async fn take_in_queued_runs(self: Arc<App>) {
         loop {
-            let path = self.path.clone();
-            let taken = tokio::task::spawn_blocking(move || match Store::has_queued_runs(&path) {
-                true => Store::open(&path).map(drop),
-                false => Ok(()),
-            });
+            let database = self.database.clone();
+            let taken = tokio::task::spawn_blocking(move || database.take_in_queued_runs());
             if let Ok(Err(error)) = taken.await {
                 error_line!("note: runs next to the database wait: {error}");
             }

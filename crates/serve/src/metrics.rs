@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use plumb_result::RunVerdict;
-use plumb_store::{Filter, Store};
+use plumb_store::{Filter, ServedStore};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ impl Counters {
 }
 
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Result<Response, Fault> {
-    let runs = |store: &Store| -> Result<Vec<(&'static str, u64)>, Fault> {
+    let runs = |store: &dyn ServedStore| -> Result<Vec<(&'static str, u64)>, Fault> {
         let count = |verdict: &RunVerdict| {
             let filter = Filter { verdict: Some(*verdict), limit: Some(0), ..Filter::default() };
             Ok((verdict.name(), store.search(&filter)?.total))

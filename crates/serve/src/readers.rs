@@ -1,8 +1,8 @@
-//! Connections to the database. SQLite blocks, so each request reads on a thread for blocking work.
+//! Connections to the database. They block, so each request reads on a thread for blocking work.
 
+use crate::database::ServedDatabase;
 use crate::fault::Fault;
-use plumb_store::Store;
-use std::path::{Path, PathBuf};
+use plumb_store::ServedStore;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -25,19 +25,20 @@ pub(crate) enum Effort {
     Long,
 }
 
+type Connection = Box<dyn ServedStore>;
+
 /// Read-only connections, which requests share in turn.
-#[derive(Debug)]
 pub(crate) struct Readers {
-    path: PathBuf,
-    idle: Mutex<Vec<Store>>,
+    database: ServedDatabase,
+    idle: Mutex<Vec<Connection>>,
     turns: Arc<Semaphore>,
     long_turns: Arc<Semaphore>,
 }
 
 impl Readers {
-    pub(crate) fn new(path: &Path) -> Readers {
+    pub(crate) fn new(database: ServedDatabase) -> Readers {
         Readers {
-            path: path.to_owned(),
+            database,
             idle: Mutex::default(),
             turns: Arc::new(Semaphore::new(READERS)),
             long_turns: Arc::new(Semaphore::new(LONG_READERS)),
@@ -48,7 +49,7 @@ impl Readers {
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Readers>,
         effort: Effort,
-        work: impl FnOnce(&Store) -> Result<T, Fault> + Send + 'static,
+        work: impl FnOnce(&dyn ServedStore) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let mut held = Vec::with_capacity(2);
         if effort == Effort::Long {
@@ -60,22 +61,38 @@ impl Readers {
             // A request that is given up goes on here, so it keeps its turn until it ends.
             let _held = held;
             let store = readers.take()?;
-            let found = work(&store);
-            // After an error, the next request starts with a new connection.
-            if !matches!(found, Err(Fault::Database(_))) {
-                readers.idle.lock().unwrap_or_else(PoisonError::into_inner).push(store);
+            let found = work(&*store);
+            let mut idle = readers.idle.lock().unwrap_or_else(PoisonError::into_inner);
+            match found {
+                // After an error, later requests start with new connections: a server that restarted ended all of them.
+                Err(Fault::Database(_)) => idle.clear(),
+                _ => idle.push(store),
             }
             found
         });
         reading.await.unwrap_or_else(|panic| Err(Fault::Database(panic.to_string())))
     }
 
-    fn take(&self) -> Result<Store, Fault> {
+    fn take(&self) -> Result<Connection, Fault> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         Ok(match idle {
             Some(store) => store,
-            None => Store::open_reader(&self.path)?,
+            None => self.database.open_reader()?,
         })
+    }
+}
+
+impl Drop for Readers {
+    /// Closes the connections on a thread of its own: those of PostgreSQL must not end on a thread that runs async tasks.
+    fn drop(&mut self) {
+        let idle = std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner));
+        let _ = std::thread::spawn(move || drop(idle)).join();
+    }
+}
+
+impl std::fmt::Debug for Readers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Readers").field("database", &self.database).finish_non_exhaustive()
     }
 }
 

@@ -30,6 +30,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/studies", get(pages::studies::list))
         .route("/studies/{id}", get(pages::studies::page))
         .route("/studies/{id}/events", get(pages::studies::events))
+        .route("/gates", get(pages::gates::list))
+        .route("/gates/{id}", get(pages::gates::page))
         .route("/conformance", get(pages::conformance::list))
         .route("/conformance/{id}", get(pages::conformance::page))
         .route("/assets/{name}", get(assets::asset))

@@ -3,14 +3,14 @@
 use crate::admission::AllowedHosts;
 use crate::app::{App, AppOptions, Rates, Visitors};
 use crate::connections::{ConnectionLimits, serve_connections};
+use crate::database::ServedDatabase;
 use crate::routes::router;
 use crate::tokens;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line};
 use plumb_cli::serve::{ServeArguments, ServeCommand};
-use plumb_cli::session;
-use plumb_store::Store;
+use plumb_store::ServedStore;
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -33,32 +33,32 @@ pub fn run(arguments: &ServeArguments, common: &Common) -> Result<End, Stopped> 
         (Some(certificate), Some(key)) => Some(acceptor(certificate, key)?),
         _ => None,
     };
-    // Creates the database if it does not exist, and brings an older one to this schema.
-    let database = match &common.db {
-        Some(_) => session::store_to_change(common)?,
-        None => session::store(common)?,
-    };
-    let path = database.path().to_owned();
+    let database = ServedDatabase::find(common)?;
+    let store = database.open_to_administer()?;
     if needs_token(arguments) {
-        note_missing_token(&database)?;
+        note_missing_token(&*store)?;
     } else {
         error_line!("Every user of this machine can read these results. Stop with Ctrl-C.");
     }
-    drop(database);
+    drop(store);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(32)
         .enable_all()
         .build()
         .map_err(Stopped::io)?;
-    runtime.block_on(listen(arguments, &path, tls))
+    runtime.block_on(listen(arguments, database, tls))
 }
 
-async fn listen(arguments: &ServeArguments, path: &Path, tls: Option<TlsAcceptor>) -> Result<End, Stopped> {
+async fn listen(
+    arguments: &ServeArguments,
+    database: ServedDatabase,
+    tls: Option<TlsAcceptor>,
+) -> Result<End, Stopped> {
     let failed = |error| Stopped::io(format!("cannot listen on {}: {error}", arguments.listen));
     let listener = TcpListener::bind(arguments.listen).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let app = Arc::new(App::new(path, options(arguments, address)));
+    let app = Arc::new(App::new(database, options(arguments, address)));
     let scheme = if tls.is_some() { "https" } else { "http" };
     output::print(&format!("{scheme}://{address}/\n"));
     tokio::spawn(Arc::clone(&app).take_in_queued_runs());
@@ -89,7 +89,7 @@ fn needs_token(arguments: &ServeArguments) -> bool {
     !arguments.listen.ip().is_loopback() || arguments.behind_proxy || arguments.require_token
 }
 
-fn note_missing_token(database: &Store) -> Result<(), Stopped> {
+fn note_missing_token(database: &dyn ServedStore) -> Result<(), Stopped> {
     if !database.tokens()?.iter().any(|token| token.revoked_at.is_none()) {
         error_line!("note: nobody has a token yet, so nobody can read; make one with: plumb serve token add NAME");
     }

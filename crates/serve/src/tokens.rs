@@ -1,11 +1,12 @@
 //! `plumb serve token`: makes, lists and revokes tokens.
 
+use crate::database::ServedDatabase;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::{self, error_line};
 use plumb_cli::serve::TokenCommand;
 use plumb_cli::session;
-use plumb_store::TokenScope;
+use plumb_store::{TokenScope, TokenStore};
 
 /// Bytes of a token that come from the system's random numbers.
 const RANDOM_BYTES: usize = 32;
@@ -32,7 +33,7 @@ fn add(name: &str, scope: TokenScope, common: &Common) -> Result<End, Stopped> {
         )));
     }
     let token = new_token()?;
-    let id = session::store(common)?.add_token(&token, name, scope)?;
+    let id = ServedDatabase::find(common)?.open_to_administer()?.add_token(&token, name, scope)?;
     output::print(&format!("{token}\n"));
     error_line!("Token {id} for {name} may {}. It is stored nowhere: keep it, or make another one.", may(scope));
     Ok(End::Done)
@@ -53,7 +54,10 @@ fn new_token() -> Result<String, Stopped> {
 }
 
 fn list(common: &Common) -> Result<End, Stopped> {
-    let tokens = session::local_store_to_read(common)?.tokens()?;
+    let tokens = match session::shared_address(common) {
+        Some(_) => ServedDatabase::find(common)?.open_reader()?.tokens()?,
+        None => session::local_store_to_read(common)?.tokens()?,
+    };
     if tokens.is_empty() {
         output::print("no tokens; `plumb serve token add NAME` makes one\n");
         return Ok(End::Done);
@@ -72,7 +76,7 @@ fn list(common: &Common) -> Result<End, Stopped> {
 }
 
 fn revoke(token: &str, common: &Common) -> Result<End, Stopped> {
-    match session::store_to_change(common)?.revoke_token(token)? {
+    match ServedDatabase::find(common)?.open_to_administer()?.revoke_token(token)? {
         0 => Err(Stopped::usage(format!("no valid token has the id or name `{token}`; see `plumb serve token list`"))),
         count => {
             output::print(&format!("revoked: {count}\n"));

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use common::{Answer, EXT4, HOST, SCRIPT, Site, TMPFS, hostile, result};
 use plumb_serve::{AppOptions, Visitors};
-use plumb_store::{Store, TokenScope};
+use plumb_store::{Store, TokenScope, TokenStore};
 use serde_json::Value;
 
 fn json(answer: &Answer) -> Value {

@@ -5,7 +5,7 @@
 mod common;
 
 use common::Site;
-use plumb_serve::{App, AppOptions, ConnectionLimits, router, serve_connections};
+use plumb_serve::{App, AppOptions, ConnectionLimits, ServedDatabase, router, serve_connections};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
 async fn start(site: &Site, limits: ConnectionLimits) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let app = Arc::new(App::new(&site.database, AppOptions::loopback(address.port())));
+    let app = Arc::new(App::new(ServedDatabase::Local(site.database.clone()), AppOptions::loopback(address.port())));
     tokio::spawn(serve_connections(listener, router(app), limits, None, std::future::pending()));
     address
 }

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{EXT4, HOSTILE, Site, TMPFS, conformance, result};
-use plumb_serve::{App, AppOptions, ConnectionLimits, Rates, router, serve_connections};
-use plumb_store::{Store, TokenScope};
+use plumb_serve::{App, AppOptions, ConnectionLimits, Rates, ServedDatabase, router, serve_connections};
+use plumb_store::{Store, TokenScope, TokenStore};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +42,7 @@ async fn start() -> (Site, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let options = AppOptions { rates: Rates::ByProxy, ..AppOptions::loopback(address.port()) };
-    let app = Arc::new(App::new(&site.database, options));
+    let app = Arc::new(App::new(ServedDatabase::Local(site.database.clone()), options));
     tokio::spawn(serve_connections(listener, router(app), ConnectionLimits::default(), None, std::future::pending()));
     (site, address)
 }

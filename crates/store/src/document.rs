@@ -1,9 +1,9 @@
-//! Documents about several runs, stored as printed: comparisons, sweeps, repeated runs and conformance reports.
+//! Documents about several runs, stored as printed: comparisons, gates, sweeps, repeated runs and conformance reports.
 
 use crate::Store;
 use plumb_document::json::{self, JsonError};
 use plumb_result::repeat::{LADDER_SCHEMA, Repeated};
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, Row};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
@@ -17,6 +17,17 @@ pub enum DocumentKind {
     Repeat,
     /// `plumb.posix/1`.
     Conformance,
+    /// `plumb.gate/1`.
+    Gate,
+}
+
+/// A document as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredDocument {
+    pub id: String,
+    /// When it was stored, Unix nanoseconds.
+    pub stored_ns: i64,
+    pub body: String,
 }
 
 impl DocumentKind {
@@ -49,7 +60,7 @@ impl DocumentKind {
     fn tag(self) -> &'static str {
         match self {
             DocumentKind::Sweep | DocumentKind::Repeat => "tag",
-            DocumentKind::Comparison | DocumentKind::Conformance => "NULL",
+            DocumentKind::Comparison | DocumentKind::Conformance | DocumentKind::Gate => "NULL",
         }
     }
 }
@@ -78,5 +89,13 @@ impl Store {
              ORDER BY {time} DESC, id DESC LIMIT 1"
         );
         self.connection.query_row(&sql, [run], |row| row.get(0)).optional()
+    }
+
+    pub(crate) fn newest_bodies(&self, kind: DocumentKind, limit: u32) -> rusqlite::Result<Vec<StoredDocument>> {
+        let (table, time) = (kind.name(), kind.time());
+        let sql = format!("SELECT id, {time}, body FROM {table} ORDER BY {time} DESC, id DESC LIMIT ?1");
+        let document =
+            |row: &Row<'_>| Ok(StoredDocument { id: row.get(0)?, stored_ns: row.get(1)?, body: row.get(2)? });
+        self.connection.prepare_cached(&sql)?.query_map([limit], document)?.collect()
     }
 }

@@ -13,8 +13,10 @@ mod error;
 mod export;
 mod facts;
 mod filter;
+mod gate;
 mod import;
 mod keep;
+mod listed;
 mod mark;
 mod network;
 mod noise;
@@ -41,25 +43,26 @@ mod token;
 mod write;
 
 pub use diff::FactDifference;
-pub use document::DocumentKind;
+pub use document::{DocumentKind, StoredDocument};
 pub use error::StoreError;
 pub use export::FurtherColumns;
 pub use filter::{Filter, FilterSql, FilterValue, PageEnd, SqlFamily};
 pub use import::{Imported, is_same_result};
 pub use keep::{KeepError, save_next_to};
+pub use listed::{ConformanceRow, GateRow};
 pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
-pub use overview::{ConformanceRow, MachineRow, PlaceRow, StorageRow};
+pub use overview::{MachineRow, OVERVIEW_ROWS_MAX, Overviews, PLACE_RUNS_MAX, PlaceRow, STORAGE_MAX, StorageRow};
 pub use query::{QueryCell, QueryLimits, QueryTable};
 pub use queue::Queue;
 pub use queue_directory::Waiting;
 pub use recover::RecoveredRun;
-pub use result_store::ResultStore;
+pub use result_store::{ResultStore, ServedStore};
 pub use rows::{
     CANDIDATES_MAX, FloorRow, HistogramBlob, HistoryPoint, LaneBlob, LatencyMapBlob, Mark, MarkKind, MetricRow,
     NumberRow, PhaseBlobs, PhaseIntervals, RunNumbers, RunRow, RunStatus, SeriesBlob, retraction,
 };
-pub use search::{FoundRun, FoundRuns, KnownValues, PhaseNumbers};
+pub use search::{FoundNumber, FoundRun, FoundRuns, KnownValues, PHASES_MAX, PhaseNumbers, RunSearch, VALUES_MAX};
 pub use series::BlobError;
 pub use shared::{FurtherBlobs, LocalDocument, LocalRun, LocalTable};
 pub use stored::{BlobKind, StoredBlob, StoredRun};
@@ -67,6 +70,6 @@ pub use study::{
     SharedPlace, SharedStudy, StoredStudy, StudyIn, StudyPlace, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd,
     StudyRunRow, StudyRunStatus,
 };
-pub use time::rfc3339;
-pub use token::{TokenRow, TokenScope};
+pub use time::{rfc3339, unix_ns};
+pub use token::{TokenRow, TokenScope, TokenStore, token_hash, token_id};
 pub use write::{Partial, RunLog, RunStart, TagChange};

@@ -41,6 +41,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0013_pushed.sql"),
     include_str!("migrations/0014_marks.sql"),
     include_str!("migrations/0015_serve.sql"),
+    include_str!("migrations/0016_gate.sql"),
 ];
 
 /// Schema version that this program writes.

@@ -1,15 +1,20 @@
-//! Overviews of what is stored: places with a history, machines with their storage, and conformance reports.
+//! Overviews of what is stored: places with a history, and machines with their storage.
 
 use crate::time::rfc3339;
-use crate::{Filter, ResultStore, RunStatus, Store, StoreError};
+use crate::{ResultStore, Store, StoreError};
 use plumb_document::json;
-use plumb_result::Conformance;
 use plumb_result::observe::TargetFacts;
 use rusqlite::OptionalExtension;
 use serde::Serialize;
 
 /// Largest number of rows of an overview.
-const ROWS_MAX: u32 = 500;
+pub const OVERVIEW_ROWS_MAX: u32 = 500;
+
+/// Number of the newest runs with a result that [`Overviews::places`] groups. All runs would take seconds of a large database.
+pub const PLACE_RUNS_MAX: u32 = 50_000;
+
+/// Largest number of storage stacks of a machine in [`Overviews::machines`].
+pub const STORAGE_MAX: u32 = 50;
 
 /// A workload at a place, and how often it ran there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,37 +60,21 @@ pub struct StorageRow {
     pub last_at: String,
 }
 
-/// A conformance report in a list.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ConformanceRow {
-    pub id: String,
-    /// When it was stored, RFC 3339, UTC.
-    pub tested_at: String,
-    pub path: String,
-    pub filesystem: String,
-    pub kernel: String,
-    pub user: String,
-    pub level: String,
-    /// Number of cases that fail at this level.
-    pub failures: u64,
-    pub passed: u64,
-    pub skipped: u64,
+/// What a database holds, in one list each.
+pub trait Overviews: ResultStore {
+    /// Returns the id of the run with a result before another one, of the same workload on the same machine. `run` is a whole id.
+    fn run_before(&self, run: &str) -> Result<Option<String>, StoreError>;
+
+    /// Returns workloads that ran several times at a place, the last used first, at most [`OVERVIEW_ROWS_MAX`]: of the newest
+    /// [`PLACE_RUNS_MAX`] runs.
+    fn places(&self) -> Result<Vec<PlaceRow>, StoreError>;
+
+    /// Returns the machines of all runs, the last used first, at most [`OVERVIEW_ROWS_MAX`].
+    fn machines(&self) -> Result<Vec<MachineRow>, StoreError>;
 }
 
-impl Store {
-    /// Returns the ids of the newest runs with a result that match a filter, oldest first, at most `limit`. Retracted runs are
-    /// left out.
-    pub fn matching_ids(&self, filter: &Filter, limit: u32) -> Result<Vec<String>, StoreError> {
-        if filter.status.is_some_and(|status| status != RunStatus::Ok) {
-            return Ok(Vec::new());
-        }
-        let filter = Filter { status: Some(RunStatus::Ok), limit: Some(limit), ..filter.clone() };
-        let found = self.list(&filter)?.into_iter().rev();
-        Ok(found.filter(|run| run.retraction().is_none()).map(|run| run.id).collect())
-    }
-
-    /// Returns the id of the run with a result before another one, of the same workload on the same machine. `run` is a whole id.
-    pub fn run_before(&self, run: &str) -> Result<Option<String>, StoreError> {
+impl Overviews for Store {
+    fn run_before(&self, run: &str) -> Result<Option<String>, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT before.id FROM run AS of
@@ -98,17 +87,17 @@ impl Store {
             .map_err(self.failed("looking for the run before"))
     }
 
-    /// Returns workloads that ran several times at a place, the last used first.
-    pub fn places(&self) -> Result<Vec<PlaceRow>, StoreError> {
+    fn places(&self) -> Result<Vec<PlaceRow>, StoreError> {
         let failed = self.failed("listing places");
         let mut statement = self
             .connection
             .prepare_cached(
                 "SELECT run.name, machine.hostname, target.path, count(DISTINCT run.id), max(run.started_at) AS last
-                 FROM run JOIN environment ON environment.id = run.environment_id
+                 FROM (SELECT * FROM run WHERE status = 'ok' ORDER BY started_at DESC LIMIT ?2) AS run
+                 JOIN environment ON environment.id = run.environment_id
                  JOIN machine ON machine.id = machine_id
                  JOIN run_target ON run_target.run_id = run.id JOIN target ON target.id = target_id
-                 WHERE run.status = 'ok' GROUP BY run.name, machine.hostname, target.path
+                 GROUP BY run.name, machine.hostname, target.path
                  HAVING count(DISTINCT run.id) > 1 ORDER BY last DESC LIMIT ?1",
             )
             .map_err(&failed)?;
@@ -121,11 +110,10 @@ impl Store {
                 last_at: rfc3339(row.get(4)?),
             })
         };
-        statement.query_map([ROWS_MAX], place).and_then(Iterator::collect).map_err(&failed)
+        statement.query_map([OVERVIEW_ROWS_MAX, PLACE_RUNS_MAX], place).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// Returns the machines of all runs, the last used first.
-    pub fn machines(&self) -> Result<Vec<MachineRow>, StoreError> {
+    fn machines(&self) -> Result<Vec<MachineRow>, StoreError> {
         let failed = self.failed("listing machines");
         let mut statement = self
             .connection
@@ -156,15 +144,16 @@ impl Store {
             })
         };
         let mut machines: Vec<MachineRow> =
-            statement.query_map([ROWS_MAX], machine).and_then(Iterator::collect).map_err(&failed)?;
+            statement.query_map([OVERVIEW_ROWS_MAX], machine).and_then(Iterator::collect).map_err(&failed)?;
         for machine in &mut machines {
             machine.storage = self.read_storage(&machine.id)?;
         }
         Ok(machines)
     }
+}
 
+impl Store {
     fn read_storage(&self, machine: &str) -> Result<Vec<StorageRow>, StoreError> {
-        const STORAGE_MAX: u32 = 50;
         let failed = self.failed("listing storage");
         // Stacks that differ only in the environment above them are one: SQLite takes the other columns of the row with the maximum.
         let mut statement = self
@@ -179,54 +168,12 @@ impl Store {
         let storage = |row: &rusqlite::Row<'_>| {
             Ok(StorageRow {
                 path: row.get::<_, Option<String>>(0)?.unwrap_or_default(),
-                facts: parse_facts(&row.get::<_, String>(1)?),
+                facts: StorageRow::parse_facts(&row.get::<_, String>(1)?),
                 runs: count(row.get(2)?),
                 last_at: rfc3339(row.get(3)?),
             })
         };
         statement.query_map((machine, STORAGE_MAX), storage).and_then(Iterator::collect).map_err(&failed)
-    }
-
-    /// Returns the stored conformance reports, newest first.
-    pub fn conformances(&self) -> Result<Vec<ConformanceRow>, StoreError> {
-        let failed = self.failed("listing conformance reports");
-        let mut statement = self
-            .connection
-            .prepare_cached(
-                "SELECT id, tested_at, path, filesystem, kernel, user, level, failures, passed, skipped
-                 FROM conformance ORDER BY tested_at DESC, id DESC LIMIT ?1",
-            )
-            .map_err(&failed)?;
-        let report = |row: &rusqlite::Row<'_>| {
-            Ok(ConformanceRow {
-                id: row.get(0)?,
-                tested_at: rfc3339(row.get(1)?),
-                path: row.get(2)?,
-                filesystem: row.get(3)?,
-                kernel: row.get(4)?,
-                user: row.get(5)?,
-                level: row.get(6)?,
-                failures: count(row.get(7)?),
-                passed: count(row.get(8)?),
-                skipped: count(row.get(9)?),
-            })
-        };
-        statement.query_map([ROWS_MAX], report).and_then(Iterator::collect).map_err(&failed)
-    }
-
-    /// Returns the newest conformance report of each file system, path, kernel and user, at most `limit`, newest first.
-    pub fn newest_conformances(&self, limit: usize) -> Result<Vec<Conformance>, StoreError> {
-        let mut chosen: Vec<ConformanceRow> = Vec::new();
-        for row in self.conformances()? {
-            let is_same = |known: &ConformanceRow| {
-                (&known.filesystem, &known.path, &known.kernel, &known.user)
-                    == (&row.filesystem, &row.path, &row.kernel, &row.user)
-            };
-            if chosen.len() < limit && !chosen.iter().any(is_same) {
-                chosen.push(row);
-            }
-        }
-        chosen.iter().map(|row| self.conformance(&row.id)).collect()
     }
 }
 
@@ -234,11 +181,13 @@ fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// Parses the facts of a target. They are stored without the free space, which differs from run to run.
-fn parse_facts(text: &str) -> Option<TargetFacts> {
-    let mut value: serde_json::Value = json::from_str(text).ok()?;
-    if let Some(filesystem) = value.pointer_mut("/filesystem/yes").and_then(serde_json::Value::as_object_mut) {
-        filesystem.insert("free_bytes".to_owned(), 0.into());
+impl StorageRow {
+    /// Parses the stored facts of a target, which lack the free space because it differs from run to run.
+    pub fn parse_facts(text: &str) -> Option<TargetFacts> {
+        let mut value: serde_json::Value = json::from_str(text).ok()?;
+        if let Some(filesystem) = value.pointer_mut("/filesystem/yes").and_then(serde_json::Value::as_object_mut) {
+            filesystem.insert("free_bytes".to_owned(), 0.into());
+        }
+        serde_json::from_value(value).ok()
     }
-    serde_json::from_value(value).ok()
 }

@@ -10,8 +10,8 @@ use crate::rows::{
 use crate::time::rfc3339;
 use crate::write::RESULT_ARTIFACT;
 use crate::{
-    DocumentKind, Filter, QueryLimits, QueryTable, Store, StoreError, StoredStudy, StudyPlace, StudyPlotRow, StudyRow,
-    StudyRunRow,
+    DocumentKind, Filter, QueryLimits, QueryTable, Store, StoreError, StoredDocument, StoredStudy, StudyPlace,
+    StudyPlotRow, StudyRow, StudyRunRow,
 };
 use plumb_document::json;
 use plumb_result::RunVerdict;
@@ -45,15 +45,6 @@ impl Store {
         );
         let mut statement = self.connection.prepare(&sql).map_err(&failed)?;
         statement.query_map(params_from_iter(&values), run_row).and_then(Iterator::collect).map_err(&failed)
-    }
-
-    /// Returns what a list says of a run. `run` is a whole id.
-    pub fn run(&self, run: &str) -> Result<RunRow, StoreError> {
-        self.connection
-            .prepare_cached(&format!("SELECT {RUN_COLUMNS} FROM run WHERE run.id = ?1"))
-            .and_then(|mut statement| statement.query_row([run], run_row).optional())
-            .map_err(self.failed("reading a run"))?
-            .ok_or_else(|| StoreError::NotFound { path: self.path.clone(), text: run.to_owned() })
     }
 
     fn ids_like(&self, text: &str) -> Result<Vec<String>, StoreError> {
@@ -262,6 +253,10 @@ impl ResultStore for Store {
 
     fn matching_documents(&self, kind: DocumentKind, text: &str) -> Result<Vec<String>, StoreError> {
         self.documents_like(kind, text).map_err(self.failed("looking for a document"))
+    }
+
+    fn newest_documents(&self, kind: DocumentKind, limit: u32) -> Result<Vec<StoredDocument>, StoreError> {
+        self.newest_bodies(kind, limit).map_err(self.failed("reading documents"))
     }
 
     fn newest_document(&self, kind: DocumentKind, run: Option<&str>) -> Result<Option<String>, StoreError> {

@@ -2,16 +2,18 @@
 
 use crate::document::{DocumentKind, repeated_of_text};
 use crate::export::tidy;
+use crate::listed::LISTED_MAX;
 use crate::rows::{FloorRow, HistoryPoint, MetricRow, PhaseBlobs, RunNumbers, decode_phase};
 use crate::time::rfc3339;
 use crate::{
-    CANDIDATES_MAX, FactDifference, Filter, FurtherColumns, PhaseIntervals, QueryLimits, QueryTable, RunRow,
-    StoreError, StoredFloors, StoredStudy, StudyPlace, StudyPlotRow, StudyRow, StudyRunRow, canonical, diff,
+    CANDIDATES_MAX, ConformanceRow, FactDifference, Filter, FurtherColumns, GateRow, Overviews, PhaseIntervals,
+    QueryLimits, QueryTable, RunRow, RunSearch, RunStatus, StoreError, StoredDocument, StoredFloors, StoredStudy,
+    StudyPlace, StudyPlotRow, StudyRow, StudyRunRow, TokenStore, canonical, diff,
 };
 use plumb_document::json;
 use plumb_result::repeat::Repeated;
 use plumb_result::tidy::TidyTable;
-use plumb_result::{Comparison, Conformance, NoiseFloor, RunResult, Sweep};
+use plumb_result::{Comparison, Conformance, Gate, NoiseFloor, RunResult, Sweep};
 use plumb_workload::former;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -63,6 +65,9 @@ pub trait ResultStore: Send {
 
     /// Returns the documents whose tag is the text, or whose id begins or ends with it; at most two.
     fn matching_documents(&self, kind: DocumentKind, text: &str) -> Result<Vec<String>, StoreError>;
+
+    /// Returns the newest documents of a kind, newest first.
+    fn newest_documents(&self, kind: DocumentKind, limit: u32) -> Result<Vec<StoredDocument>, StoreError>;
 
     /// Returns the newest document, or the newest one about a run.
     fn newest_document(&self, kind: DocumentKind, run: Option<&str>) -> Result<Option<String>, StoreError>;
@@ -116,6 +121,26 @@ pub trait ResultStore: Send {
             1 => Ok(candidates.remove(0)),
             _ => Err(StoreError::Ambiguous { text: text.to_owned(), candidates }),
         }
+    }
+
+    /// Returns what a list says of a run. `run` is a whole id.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NotFound`] if there is none.
+    fn run(&self, run: &str) -> Result<RunRow, StoreError> {
+        let filter = Filter { ids: Some(vec![run.to_owned()]), ..Filter::default() };
+        self.list(&filter)?.pop().ok_or_else(|| not_found(self, run))
+    }
+
+    /// Returns the ids of the newest runs with a result that match a filter, oldest first, at most `limit`. Retracted runs are
+    /// left out.
+    fn matching_ids(&self, filter: &Filter, limit: u32) -> Result<Vec<String>, StoreError> {
+        if filter.status.is_some_and(|status| status != RunStatus::Ok) {
+            return Ok(Vec::new());
+        }
+        let filter = Filter { status: Some(RunStatus::Ok), limit: Some(limit), ..filter.clone() };
+        let found = self.list(&filter)?.into_iter().rev();
+        Ok(found.filter(|run| run.retraction().is_none()).map(|run| run.id).collect())
     }
 
     /// Returns the result of a run. `run` is as in [`ResultStore::find`].
@@ -214,6 +239,42 @@ pub trait ResultStore: Send {
         json::from_str(&text).map_err(|error| unreadable(self, &id, "the conformance report", error))
     }
 
+    /// Returns the newest conformance reports, newest first, at most 300.
+    fn conformances(&self) -> Result<Vec<ConformanceRow>, StoreError> {
+        listed(self, DocumentKind::Conformance, "the conformance report", ConformanceRow::new)
+    }
+
+    /// Returns the newest conformance report of each file system, path, kernel and user, at most `limit`, newest first.
+    fn newest_conformances(&self, limit: usize) -> Result<Vec<Conformance>, StoreError> {
+        let mut chosen: Vec<ConformanceRow> = Vec::new();
+        for row in self.conformances()? {
+            let is_same = |known: &ConformanceRow| {
+                (&known.filesystem, &known.path, &known.kernel, &known.user)
+                    == (&row.filesystem, &row.path, &row.kernel, &row.user)
+            };
+            if chosen.len() < limit && !chosen.iter().any(is_same) {
+                chosen.push(row);
+            }
+        }
+        chosen.iter().map(|row| self.conformance(&row.id)).collect()
+    }
+
+    /// Returns the newest gates, newest first, at most 300.
+    fn gates(&self) -> Result<Vec<GateRow>, StoreError> {
+        listed(self, DocumentKind::Gate, "the gate", GateRow::new)
+    }
+
+    /// Returns the id of the gate that `text` selects: a whole id, or the beginning or end of one. `None` if none or
+    /// several match.
+    fn find_gate(&self, text: &str) -> Result<Option<String>, StoreError> {
+        only_document(self, DocumentKind::Gate, text)
+    }
+
+    fn gate(&self, id: &str) -> Result<Gate, StoreError> {
+        let text = document(self, DocumentKind::Gate, id)?;
+        json::from_str(&text).map_err(|error| unreadable(self, id, "the gate", error))
+    }
+
     /// Returns the newest noise floor of a workload at a place. `print` is the workload without seed, place and
     /// length of phases. The caller judges whether it still holds for the current machine and storage.
     fn noise_floors(&self, place: &str, print: &Value) -> Result<Option<StoredFloors>, StoreError> {
@@ -248,6 +309,22 @@ pub trait ResultStore: Send {
     fn study_place(&self, run: &str) -> Result<Option<StudyPlace>, StoreError> {
         Ok(self.study_places(&[run.to_owned()])?.into_values().next())
     }
+}
+
+/// Everything that `plumb serve` reads and writes.
+pub trait ServedStore: RunSearch + Overviews + TokenStore {}
+
+impl<S: RunSearch + Overviews + TokenStore> ServedStore for S {}
+
+/// Returns the newest documents of a kind as rows of a list.
+fn listed<S: ResultStore + ?Sized, T>(
+    store: &S,
+    kind: DocumentKind,
+    what: &'static str,
+    row: impl Fn(&StoredDocument) -> Result<T, json::JsonError>,
+) -> Result<Vec<T>, StoreError> {
+    let read = |document: &StoredDocument| row(document).map_err(|error| unreadable(store, &document.id, what, error));
+    store.newest_documents(kind, LISTED_MAX)?.iter().map(read).collect()
 }
 
 fn not_found<S: ResultStore + ?Sized>(store: &S, text: &str) -> StoreError {

@@ -2,18 +2,27 @@
 
 use crate::filter::{Filter, FilterSql, PageEnd, SqlFamily};
 use crate::read::{RUN_COLUMNS, run_row};
-use crate::{RunRow, Store, StoreError};
+use crate::{ResultStore, RunRow, Store, StoreError};
 use plumb_result::run::TierName;
 use plumb_result::{Metric, MetricValue};
 use rusqlite::{Row, params_from_iter};
 use std::collections::BTreeMap;
 use strum::VariantArray;
 
-/// Largest number of values that [`Store::known_values`] returns of one kind.
-const VALUES_MAX: usize = 500;
+/// Largest number of values that [`RunSearch::known_values`] returns of one kind.
+pub const VALUES_MAX: usize = 500;
 
-/// Most phases of a run whose numbers are returned.
-const PHASES_MAX: i64 = 16;
+/// Most phases of a run whose numbers [`RunSearch::search`] returns.
+pub const PHASES_MAX: i64 = 16;
+
+/// Searches for runs, in both databases.
+pub trait RunSearch: ResultStore {
+    /// Returns the runs that match a filter, newest first, with their numbers. Without a limit, all that follow `after`.
+    fn search(&self, filter: &Filter) -> Result<FoundRuns, StoreError>;
+
+    /// Returns the values that occur in the database, to choose from.
+    fn known_values(&self) -> Result<KnownValues, StoreError>;
+}
 
 /// A run that was found, with its machine, storage and numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +47,40 @@ pub struct PhaseNumbers {
     pub metrics: BTreeMap<Metric, MetricValue>,
 }
 
+/// A row of the first phases of a run: a phase, and one of its numbers if it has any.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FoundNumber {
+    /// Number of the phase.
+    pub seq: i64,
+    pub phase: String,
+    pub metric: Option<String>,
+    pub value: Option<f64>,
+    pub tier: Option<String>,
+    pub device_share: Option<f64>,
+}
+
+impl PhaseNumbers {
+    /// Collects the numbers of each phase. The rows are in the order of the phases; metrics of a newer version are left out.
+    pub fn collect(rows: impl IntoIterator<Item = FoundNumber>) -> Vec<PhaseNumbers> {
+        let mut phases: Vec<(i64, PhaseNumbers)> = Vec::new();
+        for row in rows {
+            if phases.last().is_none_or(|(last, _)| *last != row.seq) {
+                phases.push((row.seq, PhaseNumbers { name: row.phase, metrics: BTreeMap::new() }));
+            }
+            let metric = row.metric.and_then(|name| name.parse::<Metric>().ok());
+            if let (Some(metric), Some((_, phase))) = (metric, phases.last_mut()) {
+                let tier =
+                    row.tier.and_then(|name| TierName::VARIANTS.iter().copied().find(|tier| tier.name() == name));
+                let unit = metric.unit();
+                phase
+                    .metrics
+                    .insert(metric, MetricValue { value: row.value, unit, tier, device_share: row.device_share });
+            }
+        }
+        phases.into_iter().map(|(_, phase)| phase).collect()
+    }
+}
+
 /// One page of the runs that match a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundRuns {
@@ -47,6 +90,17 @@ pub struct FoundRuns {
     pub total: u64,
     /// Key of the last run, if further runs follow.
     pub next: Option<PageEnd>,
+}
+
+impl FoundRuns {
+    /// Makes a page of at most one run more than the filter's limit: that one says that further runs follow.
+    pub fn page(mut runs: Vec<FoundRun>, total: i64, filter: &Filter) -> FoundRuns {
+        let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
+        let has_more = runs.len() > limit;
+        runs.truncate(limit);
+        let next = runs.last().filter(|_| has_more).map(|run| run.key.clone());
+        FoundRuns { runs, total: u64::try_from(total).unwrap_or(0), next }
+    }
 }
 
 /// Values that occur in the database, for each kind of condition, sorted; at most 500 of a kind.
@@ -61,9 +115,8 @@ pub struct KnownValues {
     pub tags: Vec<String>,
 }
 
-impl Store {
-    /// Returns the runs that match a filter, newest first, with their numbers. Without a limit, all that follow `after`.
-    pub fn search(&self, filter: &Filter) -> Result<FoundRuns, StoreError> {
+impl RunSearch for Store {
+    fn search(&self, filter: &Filter) -> Result<FoundRuns, StoreError> {
         let failed = self.failed("searching runs");
         let all = Filter { after: None, ..filter.clone() }.sql(SqlFamily::Sqlite);
         let total = self
@@ -83,51 +136,16 @@ impl Store {
              WHERE {conditions} ORDER BY run.started_at DESC, run.id DESC LIMIT {limit}"
         );
         let mut statement = self.connection.prepare_cached(&sql).map_err(&failed)?;
-        let mut runs: Vec<FoundRun> =
+        let runs: Vec<FoundRun> =
             statement.query_map(params_from_iter(&values), found_run).and_then(Iterator::collect).map_err(&failed)?;
-        let limit = filter.limit.unwrap_or(u32::MAX);
-        let has_more = runs.len() > limit as usize;
-        runs.truncate(limit as usize);
-        for run in &mut runs {
+        let mut found = FoundRuns::page(runs, total, filter);
+        for run in &mut found.runs {
             run.phases = self.first_numbers(&run.row.id)?;
         }
-        let next = runs.last().filter(|_| has_more).map(|run| run.key.clone());
-        Ok(FoundRuns { runs, total: u64::try_from(total).unwrap_or(0), next })
+        Ok(found)
     }
 
-    /// Returns rates, byte rates and 99 % latencies of a run's first phases. `run` is a whole id.
-    fn first_numbers(&self, run: &str) -> Result<Vec<PhaseNumbers>, StoreError> {
-        let failed = self.failed("reading numbers");
-        let mut statement = self
-            .connection
-            .prepare_cached(
-                "SELECT phase.seq, phase.name, value.metric, value.value, source_tier, device_share
-                 FROM phase LEFT JOIN value ON value.run_id = phase.run_id AND value.phase = phase.seq AND scope = 'all'
-                   AND (value.metric LIKE '%.bw' OR value.metric LIKE '%.iops' OR value.metric LIKE '%.ops'
-                     OR value.metric LIKE '%.p99')
-                 WHERE phase.run_id = ?1 AND phase.seq <= ?2 ORDER BY phase.seq",
-            )
-            .map_err(&failed)?;
-        let mut phases: Vec<(i64, PhaseNumbers)> = Vec::new();
-        let mut rows = statement.query((run, PHASES_MAX)).map_err(&failed)?;
-        while let Some(row) = rows.next().map_err(&failed)? {
-            let seq: i64 = row.get(0).map_err(&failed)?;
-            if phases.last().is_none_or(|(last, _)| *last != seq) {
-                let name = row.get(1).map_err(&failed)?;
-                phases.push((seq, PhaseNumbers { name, metrics: BTreeMap::new() }));
-            }
-            // Metrics of a newer version are left out.
-            let (Some((metric, value)), Some((_, phase))) = (metric_value(row).map_err(&failed)?, phases.last_mut())
-            else {
-                continue;
-            };
-            phase.metrics.insert(metric, value);
-        }
-        Ok(phases.into_iter().map(|(_, phase)| phase).collect())
-    }
-
-    /// Returns the values that occur in the database, to choose from.
-    pub fn known_values(&self) -> Result<KnownValues, StoreError> {
+    fn known_values(&self) -> Result<KnownValues, StoreError> {
         let failed = self.failed("listing values");
         let list = |sql: &str| -> Result<Vec<String>, StoreError> {
             let sql = format!("SELECT DISTINCT value FROM ({sql}) WHERE value != '' ORDER BY value LIMIT {VALUES_MAX}");
@@ -148,6 +166,36 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Returns rates, byte rates and 99 % latencies of a run's first phases. `run` is a whole id.
+    fn first_numbers(&self, run: &str) -> Result<Vec<PhaseNumbers>, StoreError> {
+        let failed = self.failed("reading numbers");
+        let mut statement = self
+            .connection
+            .prepare_cached(
+                "SELECT phase.seq, phase.name, value.metric, value.value, source_tier, device_share
+                 FROM phase LEFT JOIN value ON value.run_id = phase.run_id AND value.phase = phase.seq AND scope = 'all'
+                   AND (value.metric LIKE '%.bw' OR value.metric LIKE '%.iops' OR value.metric LIKE '%.ops'
+                     OR value.metric LIKE '%.p99')
+                 WHERE phase.run_id = ?1 AND phase.seq <= ?2 ORDER BY phase.seq",
+            )
+            .map_err(&failed)?;
+        let number = |row: &Row<'_>| {
+            Ok(FoundNumber {
+                seq: row.get(0)?,
+                phase: row.get(1)?,
+                metric: row.get(2)?,
+                value: row.get(3)?,
+                tier: row.get(4)?,
+                device_share: row.get(5)?,
+            })
+        };
+        let rows: Vec<FoundNumber> =
+            statement.query_map((run, PHASES_MAX), number).and_then(Iterator::collect).map_err(&failed)?;
+        Ok(PhaseNumbers::collect(rows))
+    }
+}
+
 /// Number of columns in [`RUN_COLUMNS`].
 const RUN_COLUMN_COUNT: usize = 14;
 
@@ -164,13 +212,4 @@ fn found_run(row: &Row<'_>) -> rusqlite::Result<FoundRun> {
         phase_count: u64::try_from(row.get::<_, i64>(RUN_COLUMN_COUNT + 3)?).unwrap_or(0),
         row: found,
     })
-}
-
-/// Returns the number in columns 2 to 5, if there is one and this version knows its metric.
-fn metric_value(row: &Row<'_>) -> rusqlite::Result<Option<(Metric, MetricValue)>> {
-    let metric: Option<String> = row.get(2)?;
-    let Some(metric) = metric.and_then(|name| name.parse::<Metric>().ok()) else { return Ok(None) };
-    let tier: Option<String> = row.get(4)?;
-    let tier = tier.and_then(|name| TierName::VARIANTS.iter().copied().find(|tier| tier.name() == name));
-    Ok(Some((metric, MetricValue { value: row.get(3)?, unit: metric.unit(), tier, device_share: row.get(5)? })))
 }

@@ -11,3 +11,8 @@ pub(crate) fn nanos(time: Timestamp) -> i64 {
 pub fn rfc3339(nanos: i64) -> String {
     Timestamp::from_nanosecond(i128::from(nanos)).map(|time| time.to_string()).unwrap_or_default()
 }
+
+/// Returns the present in Unix nanoseconds.
+pub fn unix_ns() -> i64 {
+    nanos(Timestamp::now())
+}

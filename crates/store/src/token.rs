@@ -42,11 +42,25 @@ pub struct TokenRow {
 /// Characters of the hash that name a token.
 const ID_LENGTH: usize = 12;
 
-impl Store {
+/// The tokens of a server, in both databases.
+pub trait TokenStore {
     /// Stores the hash of a token. Returns its id. A random token of 256 bits cannot be guessed, so a fast hash is enough.
-    pub fn add_token(&mut self, token: &str, name: &str, scope: TokenScope) -> Result<String, StoreError> {
-        let hash = hash(token);
-        let id = hash[..ID_LENGTH].to_owned();
+    fn add_token(&mut self, token: &str, name: &str, scope: TokenScope) -> Result<String, StoreError>;
+
+    /// Returns all tokens, also revoked ones, oldest first.
+    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError>;
+
+    /// Revokes the tokens whose id or name is `text`. Returns the number of tokens that were valid until now.
+    fn revoke_token(&mut self, text: &str) -> Result<usize, StoreError>;
+
+    /// Returns what a token allows; `None` if it is unknown or revoked.
+    fn token_scope(&self, token: &str) -> Result<Option<TokenScope>, StoreError>;
+}
+
+impl TokenStore for Store {
+    fn add_token(&mut self, token: &str, name: &str, scope: TokenScope) -> Result<String, StoreError> {
+        let hash = token_hash(token);
+        let id = token_id(&hash);
         let at = nanos(Timestamp::now());
         self.write("storing a token", Durability::Power, |transaction| {
             transaction.execute(
@@ -57,8 +71,7 @@ impl Store {
         Ok(id)
     }
 
-    /// Returns all tokens, also revoked ones, oldest first.
-    pub fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+    fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
         let failed = self.failed("listing tokens");
         let mut statement = self
             .connection
@@ -67,8 +80,7 @@ impl Store {
         statement.query_map([], token_row).and_then(Iterator::collect).map_err(&failed)
     }
 
-    /// Revokes the tokens whose id or name is `text`. Returns the number of tokens that were valid until now.
-    pub fn revoke_token(&mut self, text: &str) -> Result<usize, StoreError> {
+    fn revoke_token(&mut self, text: &str) -> Result<usize, StoreError> {
         let at = nanos(Timestamp::now());
         self.write("revoking a token", Durability::Power, |transaction| {
             transaction.execute(
@@ -78,19 +90,24 @@ impl Store {
         })
     }
 
-    /// Returns what a token allows; `None` if it is unknown or revoked.
-    pub fn token_scope(&self, token: &str) -> Result<Option<TokenScope>, StoreError> {
+    fn token_scope(&self, token: &str) -> Result<Option<TokenScope>, StoreError> {
         let scope: Option<String> = self
             .connection
             .prepare_cached("SELECT scope FROM access_token WHERE hash = ?1 AND revoked_at IS NULL")
-            .and_then(|mut statement| statement.query_row([hash(token)], |row| row.get(0)).optional())
+            .and_then(|mut statement| statement.query_row([token_hash(token)], |row| row.get(0)).optional())
             .map_err(self.failed("looking for a token"))?;
         Ok(scope.and_then(|scope| scope.parse().ok()))
     }
 }
 
-fn hash(token: &str) -> String {
+/// Returns what a database has of a token: its blake3, in hex.
+pub fn token_hash(token: &str) -> String {
     blake3::hash(token.as_bytes()).to_hex().to_string()
+}
+
+/// Returns the id of a token, by its hash.
+pub fn token_id(hash: &str) -> String {
+    hash.chars().take(ID_LENGTH).collect()
 }
 
 fn token_row(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
@@ -116,7 +133,7 @@ mod tests {
         let mut store = Store::open_in_memory().unwrap();
         let id = store.add_token("plumb_secret", "ci", TokenScope::Write).unwrap();
         assert_eq!(store.token_scope("plumb_secret").unwrap(), Some(TokenScope::Write));
-        assert_eq!(store.token_scope(&hash("plumb_secret")).unwrap(), None, "the hash is no token");
+        assert_eq!(store.token_scope(&token_hash("plumb_secret")).unwrap(), None, "the hash is no token");
         assert_eq!(store.token_scope("").unwrap(), None);
         let stored = format!("{:?}", store.query("SELECT * FROM access_token").unwrap());
         assert!(!stored.contains("plumb_secret"), "{stored}");

@@ -4,7 +4,7 @@ mod common;
 
 use common::{FIRST, SECOND, result};
 use plumb_result::RunVerdict;
-use plumb_store::{Filter, FoundRuns, Mark, MarkKind, PageEnd, RunStatus, Store, TagChange};
+use plumb_store::{Filter, FoundRuns, Mark, MarkKind, PageEnd, ResultStore, RunSearch, RunStatus, Store, TagChange};
 
 fn store() -> Store {
     let mut store = Store::open_in_memory().unwrap();

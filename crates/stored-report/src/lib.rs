@@ -5,7 +5,7 @@ use plumb_document::{WriteError, json};
 use plumb_report::full::{self, FullReport, PhaseOverTime};
 use plumb_result::repeat::Repeated;
 use plumb_result::tidy::TidyTable;
-use plumb_result::{Comparison, RunResult, StudyReport, Sweep};
+use plumb_result::{Comparison, Gate, RunResult, StudyReport, Sweep};
 use plumb_store::{FurtherColumns, ResultStore, StoreError};
 
 /// Reason why a report cannot be made.
@@ -73,6 +73,12 @@ pub fn comparison_report(
     };
     let examples: Vec<RunResult> = (0..2).map_while(example).collect();
     with_document(full::comparison_report(comparison, &examples, numbers(store, &stored)?), comparison)
+}
+
+/// Returns the report of a gate. Uses the numbers of those of its runs that are stored.
+pub fn gate_report(gate: &Gate, store: &dyn ResultStore) -> Result<FullReport, StoredReportError> {
+    let stored: Vec<String> = gate.runs.iter().filter(|run| store.find(run).is_ok()).cloned().collect();
+    with_document(full::gate_report(gate, numbers(store, &stored)?), gate)
 }
 
 /// Returns the report of a sweep.

@@ -97,6 +97,7 @@ fn relative(images: &Path, page: &Path) -> String {
 enum Subject {
     Run(String),
     Comparison(String),
+    Gate(String),
     Sweep(String),
     Repeated(String),
     Study(String),
@@ -147,6 +148,9 @@ impl Subject {
                 if let Some(comparison) = store.find_comparison(text)? {
                     return Ok(Subject::Comparison(comparison));
                 }
+                if let Some(gate) = store.find_gate(text)? {
+                    return Ok(Subject::Gate(gate));
+                }
                 if let Some(sweep) = store.find_sweep(text)? {
                     return Ok(Subject::Sweep(sweep));
                 }
@@ -156,7 +160,7 @@ impl Subject {
                 match super::study::find(store, text) {
                     Ok(study) => Ok(Subject::Study(study)),
                     Err(_) => Err(Stopped::usage(format!(
-                        "{not_found}; no comparison, sweep, rounds, ladder or study has this name either"
+                        "{not_found}; no comparison, gate, sweep, rounds, ladder or study has this name either"
                     ))),
                 }
             }
@@ -188,6 +192,11 @@ impl Subject {
                 names.learn(&comparison)?;
                 comparison.runs
             }
+            Subject::Gate(id) => {
+                let gate = store.gate(id)?;
+                names.learn(&gate)?;
+                gate.runs
+            }
             Subject::Sweep(id) => {
                 let sweep = store.sweep(id)?;
                 names.learn(&sweep)?;
@@ -208,6 +217,7 @@ impl Subject {
             Subject::Run(run) => stored_report::run_report(&store.get(&run)?, &[run], Some(store)),
             Subject::Comparison(id) => stored_report::comparison_report(&store.comparison(&id)?, Some(store)),
             Subject::Sweep(id) => stored_report::sweep_report(&store.sweep(&id)?, Some(store)),
+            Subject::Gate(id) => stored_report::gate_report(&store.gate(&id)?, store),
             Subject::Repeated(id) => stored_report::repeated_report(&store.repeated(&id)?, Some(store)),
             Subject::Study(id) => stored_report::study_report(&answer(&StudyEvidence::load(store, &id)?), store),
             Subject::Runs { selection, ids } => stored_report::runs_report(&selection, &ids, store),

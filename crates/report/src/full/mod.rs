@@ -4,6 +4,7 @@
 mod charts;
 mod compare;
 mod ecdf;
+mod gate;
 mod html;
 mod interactions;
 mod method;
@@ -20,6 +21,7 @@ mod trace;
 mod workbook;
 
 pub use compare::comparison_report;
+pub use gate::gate_report;
 pub(crate) use html::site_style_sheet;
 pub use html::style_sheet;
 pub use net::networks_report;

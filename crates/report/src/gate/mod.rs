@@ -10,6 +10,7 @@ mod tests;
 pub use bencher::bencher;
 pub use github::annotations;
 pub use junit::junit;
+pub(crate) use page::all_parts;
 pub use page::{markdown, page};
 
 use crate::format;

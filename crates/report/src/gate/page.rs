@@ -24,10 +24,15 @@ pub fn markdown(gate: &Gate) -> String {
         GateAnswer::CannotTell if gate.suspected => "⚠️",
         GateAnswer::CannotTell => "❔",
     };
-    let text = document::markdown(&parts(gate, usize::MAX), "");
+    let text = document::markdown(&all_parts(gate), "");
     // A name must not notify anybody: forges look for mentions in the text that remains after Markdown is removed.
     let text = text.replace('@', "@<!-- -->");
     format!("### {mark} Plumb gate: {}\n\n{text}", gate.word())
+}
+
+/// Returns the parts of the page, with every warning.
+pub(crate) fn all_parts(gate: &Gate) -> Vec<ReportPart> {
+    parts(gate, usize::MAX)
 }
 
 fn parts(gate: &Gate, shown: usize) -> Vec<ReportPart> {

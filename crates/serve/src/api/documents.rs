@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
-use plumb_store::{FurtherColumns, ResultStore, Store, StoreError, StudyRunRow};
+use plumb_store::{FurtherColumns, ServedStore, StoreError, StudyRunRow};
 use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ type Name = Result<Path<String>, PathRejection>;
 )]
 pub(crate) async fn run(State(app): State<Arc<App>>, id: Name) -> Result<Response, ApiFault> {
     let id = named(id)?;
-    let read = move |store: &Store| Ok(store.result_text(&store.find(&id)?)?);
+    let read = move |store: &dyn ServedStore| Ok(store.result_text(&store.find(&id)?)?);
     Ok(json_text(app.readers.read(Effort::Brief, read).await?))
 }
 
@@ -53,7 +53,7 @@ pub(crate) async fn numbers(
     RawQuery(query): RawQuery,
 ) -> Result<Json<NumberTable>, ApiFault> {
     let query = Parameters::parse(query.as_deref())?.filter()?;
-    let read = move |store: &Store| {
+    let read = move |store: &dyn ServedStore| {
         let ids = store.matching_ids(&query, RUNS_MAX)?;
         Ok(store.tidy(&ids, &FurtherColumns::default())?)
     };
@@ -80,7 +80,7 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, RawQuery(query): RawQue
     let parameters = Parameters::parse(query.as_deref())?;
     let sides = [side(&parameters, "a")?, side(&parameters, "b")?];
     let metrics = parameters.list("metrics");
-    let read = move |store: &Store| document(&compared(store, &sides, &metrics)?);
+    let read = move |store: &dyn ServedStore| document(&compared(store, &sides, &metrics)?);
     Ok(json_text(app.readers.read(Effort::Long, read).await?))
 }
 
@@ -96,8 +96,8 @@ fn side(parameters: &Parameters, name: &str) -> Result<String, Fault> {
 )]
 pub(crate) async fn comparison(State(app): State<Arc<App>>, id: Name) -> Result<Response, ApiFault> {
     let id = named(id)?;
-    let read = move |store: &Store| {
-        let missing = || StoreError::NotFound { path: store.path().to_owned(), text: id.clone() };
+    let read = move |store: &dyn ServedStore| {
+        let missing = || StoreError::NotFound { path: store.location().to_owned(), text: id.clone() };
         let id = store.find_comparison(&id)?.ok_or_else(missing)?;
         document(&store.comparison(&id)?)
     };
@@ -125,7 +125,7 @@ pub(crate) async fn changes(
 ) -> Result<Json<Vec<ChangedFact>>, ApiFault> {
     let parameters = Parameters::parse(query.as_deref())?;
     let [left, right] = [side(&parameters, "a")?, side(&parameters, "b")?];
-    let read = move |store: &Store| Ok(store.diff(&left, &right)?);
+    let read = move |store: &dyn ServedStore| Ok(store.diff(&left, &right)?);
     let differences = app.readers.read(Effort::Long, read).await?;
     let fact = |one: plumb_store::FactDifference| ChangedFact { fact: one.fact, left: one.left, right: one.right };
     Ok(Json(differences.into_iter().map(fact).collect()))
@@ -175,7 +175,7 @@ impl From<StudyRunRow> for StudyRunItem {
 )]
 pub(crate) async fn study(State(app): State<Arc<App>>, id: Name) -> Result<Json<StudyDocument>, ApiFault> {
     let id = named(id)?;
-    let read = move |store: &Store| {
+    let read = move |store: &dyn ServedStore| {
         let id = store.find_study(&id)?;
         Ok((store.study(&id)?.row, store.study_runs(&id)?))
     };
@@ -189,6 +189,21 @@ pub(crate) async fn study(State(app): State<Arc<App>>, id: Name) -> Result<Json<
     }))
 }
 
+/// Returns a gate (`plumb.gate/1`).
+#[utoipa::path(
+    get, path = "/api/v1/gates/{id}", params(("id" = String, Path)),
+    responses((status = 200, body = Value), (status = "4XX", body = ApiError), (status = "5XX", body = ApiError))
+)]
+pub(crate) async fn gate(State(app): State<Arc<App>>, id: Name) -> Result<Response, ApiFault> {
+    let id = named(id)?;
+    let read = move |store: &dyn ServedStore| {
+        let missing = || StoreError::NotFound { path: store.location().to_owned(), text: id.clone() };
+        let id = store.find_gate(&id)?.ok_or_else(missing)?;
+        document(&store.gate(&id)?)
+    };
+    Ok(json_text(app.readers.read(Effort::Long, read).await?))
+}
+
 /// Returns a conformance report (`plumb.posix/1`).
 #[utoipa::path(
     get, path = "/api/v1/conformance/{id}", params(("id" = String, Path)),
@@ -196,6 +211,6 @@ pub(crate) async fn study(State(app): State<Arc<App>>, id: Name) -> Result<Json<
 )]
 pub(crate) async fn conformance(State(app): State<Arc<App>>, id: Name) -> Result<Response, ApiFault> {
     let id = named(id)?;
-    let read = move |store: &Store| document(&store.conformance(&id)?);
+    let read = move |store: &dyn ServedStore| document(&store.conformance(&id)?);
     Ok(json_text(app.readers.read(Effort::Long, read).await?))
 }

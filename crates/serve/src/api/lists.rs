@@ -8,7 +8,9 @@ use crate::readers::Effort;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use plumb_report::facts;
-use plumb_store::{ConformanceRow, Filter, FoundRun, MachineRow, PhaseNumbers, PlaceRow, Store, StudyRow};
+use plumb_store::{
+    ConformanceRow, Filter, FoundRun, GateRow, MachineRow, PhaseNumbers, PlaceRow, ServedStore, StudyRow,
+};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -174,7 +176,7 @@ pub(crate) async fn runs(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     let parameters = Parameters::parse(query.as_deref())?;
     let limit = Some(parameters.number("n", RUNS, RUNS_MAX)?);
     let filter = Filter { after: parameters.after()?, limit, ..parameters.filter()? };
-    let read = move |store: &Store| Ok(store.search(&filter)?);
+    let read = move |store: &dyn ServedStore| Ok(store.search(&filter)?);
     let found = app.readers.read(Effort::Brief, read).await?;
     Ok(Json(RunList {
         total: found.total,
@@ -201,7 +203,7 @@ pub(crate) struct Values {
     responses((status = 200, body = Values), (status = "4XX", body = ApiError), (status = "5XX", body = ApiError))
 )]
 pub(crate) async fn values(State(app): State<Arc<App>>) -> Result<Json<Values>, ApiFault> {
-    let known = app.readers.read(Effort::Brief, |store: &Store| Ok(store.known_values()?)).await?;
+    let known = app.readers.read(Effort::Brief, |store: &dyn ServedStore| Ok(store.known_values()?)).await?;
     Ok(Json(Values {
         hosts: known.hosts,
         models: known.models,
@@ -236,7 +238,7 @@ impl From<PlaceRow> for PlaceItem {
     responses((status = 200, body = Vec<PlaceItem>), (status = "4XX", body = ApiError), (status = "5XX", body = ApiError))
 )]
 pub(crate) async fn places(State(app): State<Arc<App>>) -> Result<Json<Vec<PlaceItem>>, ApiFault> {
-    let places = app.readers.read(Effort::Brief, |store: &Store| Ok(store.places()?)).await?;
+    let places = app.readers.read(Effort::Brief, |store: &dyn ServedStore| Ok(store.places()?)).await?;
     Ok(Json(places.into_iter().map(PlaceItem::from).collect()))
 }
 
@@ -296,7 +298,7 @@ impl From<MachineRow> for MachineItem {
     responses((status = 200, body = Vec<MachineItem>), (status = "4XX", body = ApiError), (status = "5XX", body = ApiError))
 )]
 pub(crate) async fn machines(State(app): State<Arc<App>>) -> Result<Json<Vec<MachineItem>>, ApiFault> {
-    let machines = app.readers.read(Effort::Brief, |store: &Store| Ok(store.machines()?)).await?;
+    let machines = app.readers.read(Effort::Brief, |store: &dyn ServedStore| Ok(store.machines()?)).await?;
     Ok(Json(machines.into_iter().map(MachineItem::from).collect()))
 }
 
@@ -322,8 +324,43 @@ impl From<StudyRow> for StudyItem {
     responses((status = 200, body = Vec<StudyItem>), (status = "4XX", body = ApiError), (status = "5XX", body = ApiError))
 )]
 pub(crate) async fn studies(State(app): State<Arc<App>>) -> Result<Json<Vec<StudyItem>>, ApiFault> {
-    let studies = app.readers.read(Effort::Brief, |store: &Store| Ok(store.studies()?)).await?;
+    let studies = app.readers.read(Effort::Brief, |store: &dyn ServedStore| Ok(store.studies()?)).await?;
     Ok(Json(studies.into_iter().map(StudyItem::from).collect()))
+}
+
+/// A gate in a list.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct GateItem {
+    id: String,
+    answered_at: String,
+    /// `pass`, `regression`, `suspected` or `cannot tell`.
+    answer: String,
+    baseline: String,
+    candidate: String,
+    workloads: Vec<String>,
+    /// Name of the number with the worst ratio, if any was measured.
+    worst_number: Option<String>,
+    /// Candidate by baseline, turned so that below 1 is worse.
+    worst_ratio: Option<f64>,
+    note: String,
+}
+
+impl From<GateRow> for GateItem {
+    fn from(row: GateRow) -> GateItem {
+        let GateRow { id, answered_at, answer, baseline, candidate, workloads, worst, note } = row;
+        let (worst_number, worst_ratio) = worst.unzip();
+        GateItem { id, answered_at, answer, baseline, candidate, workloads, worst_number, worst_ratio, note }
+    }
+}
+
+/// Lists gates, newest first.
+#[utoipa::path(
+    get, path = "/api/v1/gates",
+    responses((status = 200, body = Vec<GateItem>), (status = "4XX", body = ApiError), (status = "5XX", body = ApiError))
+)]
+pub(crate) async fn gates(State(app): State<Arc<App>>) -> Result<Json<Vec<GateItem>>, ApiFault> {
+    let rows = app.readers.read(Effort::Long, |store: &dyn ServedStore| Ok(store.gates()?)).await?;
+    Ok(Json(rows.into_iter().map(GateItem::from).collect()))
 }
 
 /// A conformance report in a list.
@@ -354,6 +391,6 @@ impl From<ConformanceRow> for ConformanceItem {
     responses((status = 200, body = Vec<ConformanceItem>), (status = "4XX", body = ApiError), (status = "5XX", body = ApiError))
 )]
 pub(crate) async fn conformances(State(app): State<Arc<App>>) -> Result<Json<Vec<ConformanceItem>>, ApiFault> {
-    let rows = app.readers.read(Effort::Brief, |store: &Store| Ok(store.conformances()?)).await?;
+    let rows = app.readers.read(Effort::Brief, |store: &dyn ServedStore| Ok(store.conformances()?)).await?;
     Ok(Json(rows.into_iter().map(ConformanceItem::from).collect()))
 }

@@ -26,7 +26,7 @@ pub(crate) const UPLOAD_BYTES_MAX: usize = 64 << 20;
 #[openapi(
     info(
         title = "Plumb results",
-        description = "Stored results of storage benchmarks: runs, comparisons, histories, machines, studies and conformance."
+        description = "Stored results of storage benchmarks: runs, comparisons, histories, machines, studies, gates and conformance."
     ),
     paths(
         lists::runs,
@@ -34,6 +34,7 @@ pub(crate) const UPLOAD_BYTES_MAX: usize = 64 << 20;
         lists::places,
         lists::machines,
         lists::studies,
+        lists::gates,
         lists::conformances,
         documents::run,
         documents::numbers,
@@ -41,6 +42,7 @@ pub(crate) const UPLOAD_BYTES_MAX: usize = 64 << 20;
         documents::comparison,
         documents::changes,
         documents::study,
+        documents::gate,
         documents::conformance,
         upload::results,
     ),
@@ -119,6 +121,8 @@ pub(crate) fn routes() -> Router<Arc<App>> {
         .route("/machines", get(lists::machines))
         .route("/studies", get(lists::studies))
         .route("/studies/{id}", get(documents::study))
+        .route("/gates", get(lists::gates))
+        .route("/gates/{id}", get(documents::gate))
         .route("/conformance", get(lists::conformances))
         .route("/conformance/{id}", get(documents::conformance))
         .route("/results", post(upload::results))
@@ -139,7 +143,7 @@ mod tests {
         let description: serde_json::Value = serde_json::from_str(&Description::openapi().to_json().unwrap()).unwrap();
         assert!(description["openapi"].as_str().unwrap().starts_with("3.1"), "{}", description["openapi"]);
         let paths = description["paths"].as_object().unwrap();
-        assert_eq!(paths.len(), 14, "{:?}", paths.keys());
+        assert_eq!(paths.len(), 16, "{:?}", paths.keys());
         assert!(paths.keys().all(|path| path.starts_with("/api/v1/")));
     }
 }

@@ -11,7 +11,9 @@ use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
 use jiff::Timestamp;
 use plumb_import::{ForeignFile, read_results};
-use plumb_store::{Imported, Store, StoreError};
+use plumb_postgres::ShareError;
+use plumb_result::RunResult;
+use plumb_store::{Imported, StoreError};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -59,32 +61,35 @@ pub(crate) async fn results(
     let bytes = to_bytes(body, UPLOAD_BYTES_MAX).await.map_err(too_large)?;
     let from = parameters.get("from").map(str::to_owned);
     let name = parameters.get("name").unwrap_or("upload").to_owned();
-    let path = app.path.clone();
     let stored = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         let file = ForeignFile { name: &name, bytes: &bytes, changed_at: Timestamp::now() };
         let results = read_results(&file, from.as_deref()).map_err(|error| Fault::Request(error.to_string()))?;
-        let mut store = Store::open(&path)?;
-        let mut rows = Vec::with_capacity(results.len());
-        for result in &results {
-            let imported = match store.import(result).map_err(refused)? {
-                Imported::Added => "added",
-                Imported::Completed => "completed",
-                Imported::Unchanged => "unchanged",
-                Imported::Reread => "reread",
-            };
-            rows.push(UploadedRun { run: result.id.clone(), workload: result.workload.name.clone(), imported });
-        }
+        let imported = app.database.import(&results).map_err(refused)?;
+        let rows: Vec<UploadedRun> = results.iter().zip(imported).map(uploaded).collect();
         app.counters.uploaded.fetch_add(rows.len() as u64, std::sync::atomic::Ordering::Relaxed);
         Ok::<_, Fault>(rows)
     });
     Ok(Json(stored.await.unwrap_or_else(|panic| Err(Fault::Database(panic.to_string())))?))
 }
 
+fn uploaded((result, imported): (&RunResult, Imported)) -> UploadedRun {
+    let imported = match imported {
+        Imported::Added => "added",
+        Imported::Completed => "completed",
+        Imported::Unchanged => "unchanged",
+        Imported::Reread => "reread",
+    };
+    UploadedRun { run: result.id.clone(), workload: result.workload.name.clone(), imported }
+}
+
 fn refused(error: StoreError) -> Fault {
     match error {
         StoreError::OtherResult { .. } | StoreError::Begun { .. } => Fault::Conflict(error.to_string()),
         StoreError::Time { .. } => Fault::Request(error.to_string()),
+        StoreError::Shared(error) if error.downcast_ref().is_some_and(ShareError::is_of_rights) => {
+            Fault::Forbidden("the server may only read its database".to_owned())
+        }
         other => other.into(),
     }
 }

@@ -10,7 +10,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::Html;
 use plumb_report::run::short_id;
 use plumb_result::Comparison;
-use plumb_store::{ResultStore, Store, StoreError};
+use plumb_store::{ServedStore, StoreError};
 use plumb_study::compare::stored::{SelectionError, StoredError, StoredRequest, compare_stored};
 use plumb_workload::Workload;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ pub(crate) async fn page(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     }
     let sides = [page.baseline.clone(), page.candidate.clone()];
     let metrics = parameters.list("metrics");
-    let read = move |store: &Store| {
+    let read = move |store: &dyn ServedStore| {
         // Short ids read better, where they are unique.
         let sides = sides.map(|side| short(store, side));
         let comparison = compared(store, &sides, &metrics)?;
@@ -78,13 +78,13 @@ pub(crate) async fn page(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
 }
 
 /// Returns the short form of a run's whole id, if no other run has it; any other selection as it is.
-fn short(store: &Store, selection: String) -> String {
+fn short(store: &dyn ServedStore, selection: String) -> String {
     let is_unique = store.find(short_id(&selection)).is_ok_and(|found| found == selection);
     if is_unique { short_id(&selection).to_owned() } else { selection }
 }
 
 /// Compares the runs that two texts select.
-pub(crate) fn compared(store: &Store, sides: &[String; 2], metrics: &[String]) -> Result<Comparison, Fault> {
+pub(crate) fn compared(store: &dyn ServedStore, sides: &[String; 2], metrics: &[String]) -> Result<Comparison, Fault> {
     for side in sides {
         refuse_statement(side)?;
     }
@@ -112,8 +112,8 @@ fn compare_fault(error: StoredError) -> Fault {
 
 /// A comparison that was measured, as `plumb report` shows it.
 pub(crate) async fn stored(State(app): State<Arc<App>>, Path(text): Path<String>) -> Result<Html<String>, Fault> {
-    let read = move |store: &Store| {
-        let missing = || StoreError::NotFound { path: store.path().to_owned(), text: text.clone() };
+    let read = move |store: &dyn ServedStore| {
+        let missing = || StoreError::NotFound { path: store.location().to_owned(), text: text.clone() };
         let id = store.find_comparison(&text)?.ok_or_else(missing)?;
         let report = plumb_stored_report::comparison_report(&store.comparison(&id)?, Some(store))?;
         Ok((report.title.clone(), report.html_content()))

@@ -10,7 +10,7 @@ use axum::extract::{Path, State};
 use axum::response::Html;
 use plumb_report::posix::matrix_content;
 use plumb_result::{Conformance, PosixCase, PosixOutcome};
-use plumb_store::{ConformanceRow, ResultStore, Store};
+use plumb_store::{ConformanceRow, ServedStore};
 use std::sync::Arc;
 
 /// Columns of the matrix.
@@ -37,7 +37,7 @@ struct ReportLine {
 }
 
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Html<String>, Fault> {
-    let read = |store: &Store| Ok((store.conformances()?, store.newest_conformances(COLUMNS_MAX)?));
+    let read = |store: &dyn ServedStore| Ok((store.conformances()?, store.newest_conformances(COLUMNS_MAX)?));
     let (rows, newest) = app.readers.read(Effort::Long, read).await?;
     let page = ConformancesPage {
         frame: Frame::new("Conformance", Section::Conformance),
@@ -71,7 +71,7 @@ struct ConformancePage {
 }
 
 pub(crate) async fn page(State(app): State<Arc<App>>, Path(text): Path<String>) -> Result<Html<String>, Fault> {
-    let report = app.readers.read(Effort::Long, move |store: &Store| Ok(store.conformance(&text)?)).await?;
+    let report = app.readers.read(Effort::Long, move |store: &dyn ServedStore| Ok(store.conformance(&text)?)).await?;
     let count = |outcome| report.count(outcome);
     let summary = format!(
         "{} of {} cases hold, {} fail at level {}, {} were skipped.",

@@ -12,6 +12,7 @@ pub(crate) enum Section {
     History,
     Machines,
     Studies,
+    Gates,
     Conformance,
     /// A page that the menu does not name.
     None,
@@ -24,6 +25,7 @@ const MENU: &[(Section, &str, &str)] = &[
     (Section::History, "/history", "History"),
     (Section::Machines, "/machines", "Machines"),
     (Section::Studies, "/studies", "Studies"),
+    (Section::Gates, "/gates", "Gates"),
     (Section::Conformance, "/conformance", "Conformance"),
 ];
 

@@ -9,7 +9,7 @@ use crate::readers::Effort;
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::response::Html;
-use plumb_store::{PlaceRow, Store};
+use plumb_store::{PlaceRow, ServedStore};
 use std::sync::Arc;
 
 /// Newest runs that a history takes. Its charts draw at most 120 points.
@@ -44,7 +44,7 @@ pub(crate) async fn page(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     let parameters = Parameters::parse(query.as_deref())?;
     let query = parameters.filter()?;
     if query == Default::default() {
-        let places = app.readers.read(Effort::Brief, |store: &Store| Ok(store.places()?)).await?;
+        let places = app.readers.read(Effort::Brief, |store: &dyn ServedStore| Ok(store.places()?)).await?;
         let page = PlacesPage {
             frame: Frame::new("History", Section::History),
             places: places.into_iter().map(line).collect(),
@@ -54,7 +54,7 @@ pub(crate) async fn page(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     let named = [&query.workload, &query.path, &query.host].map(|name| name.as_deref().unwrap_or_default());
     let title = selection(named);
     let of = title.clone();
-    let read = move |store: &Store| {
+    let read = move |store: &dyn ServedStore| {
         let ids = store.matching_ids(&query, RUNS_MAX)?;
         if ids.is_empty() {
             return Err(Fault::NotFound(format!("no run with a result matches: {of}")));

@@ -13,7 +13,7 @@ use plumb_report::facts;
 use plumb_report::format::{MISSING, bytes_iec};
 use plumb_report::run::short_id;
 use plumb_result::observe::TargetFacts;
-use plumb_store::{FactDifference, MachineRow, ResultStore, StorageRow, Store};
+use plumb_store::{FactDifference, MachineRow, ServedStore, StorageRow};
 use std::sync::Arc;
 
 #[derive(Template)]
@@ -42,7 +42,7 @@ struct Storage {
 }
 
 pub(crate) async fn page(State(app): State<Arc<App>>) -> Result<Html<String>, Fault> {
-    let machines = app.readers.read(Effort::Brief, |store: &Store| Ok(store.machines()?)).await?;
+    let machines = app.readers.read(Effort::Brief, |store: &dyn ServedStore| Ok(store.machines()?)).await?;
     let page = MachinesPage {
         frame: Frame::new("Machines", Section::Machines),
         machines: machines.into_iter().map(machine).collect(),
@@ -119,7 +119,7 @@ pub(crate) async fn changes(State(app): State<Arc<App>>, RawQuery(query): RawQue
         parameters.get(name).map(str::to_owned).ok_or_else(missing)
     };
     let (left, right) = (side("a")?, side("b")?);
-    let read = move |store: &Store| {
+    let read = move |store: &dyn ServedStore| {
         let (left, right) = (store.find(&left)?, store.find(&right)?);
         let rows = [store.run(&left)?, store.run(&right)?];
         Ok((store.diff(&left, &right)?, rows))

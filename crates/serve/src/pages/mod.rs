@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod conformance;
 pub(crate) mod frame;
+pub(crate) mod gates;
 pub(crate) mod history;
 pub(crate) mod machines;
 pub(crate) mod run;

@@ -12,7 +12,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use plumb_report::format;
 use plumb_report::run::short_id;
 use plumb_result::Interval;
-use plumb_store::{PhaseIntervals, ResultStore, Store, StoreError};
+use plumb_store::{PhaseIntervals, ServedStore, StoreError};
 use std::sync::Arc;
 
 #[derive(Template)]
@@ -53,7 +53,7 @@ struct Second {
 
 pub(crate) async fn page(State(app): State<Arc<App>>, Path(text): Path<String>) -> Result<Response, Fault> {
     let asked = text.clone();
-    let read = move |store: &Store| {
+    let read = move |store: &dyn ServedStore| {
         let id = store.find(&text)?;
         if id != text {
             return Ok((id, None));
@@ -72,7 +72,7 @@ pub(crate) async fn page(State(app): State<Arc<App>>, Path(text): Path<String>) 
     })
 }
 
-fn run_page(store: &Store, id: &str) -> Result<Html<String>, Fault> {
+fn run_page(store: &dyn ServedStore, id: &str) -> Result<Html<String>, Fault> {
     let row = store.run(id)?;
     let content = match store.get(id) {
         Ok(result) => {

@@ -14,7 +14,7 @@ use plumb_report::run::short_id;
 use plumb_result::RunVerdict;
 use plumb_result::assertion::PRECONDITIONING;
 use plumb_result::run::TierName;
-use plumb_store::{Filter, FoundRun, KnownValues, PhaseNumbers};
+use plumb_store::{Filter, FoundRun, KnownValues, PhaseNumbers, ServedStore};
 use std::sync::Arc;
 use strum::VariantArray;
 
@@ -83,7 +83,7 @@ pub(crate) async fn page(State(app): State<Arc<App>>, RawQuery(query): RawQuery)
     let is_filtered = conditions != Filter::default();
     let limit = Some(parameters.number("n", RUNS, RUNS_MAX)?);
     let filter = Filter { after: parameters.after()?, limit, ..conditions };
-    let read = move |store: &plumb_store::Store| Ok((store.search(&filter)?, store.known_values()?));
+    let read = move |store: &dyn ServedStore| Ok((store.search(&filter)?, store.known_values()?));
     let (found, known) = app.readers.read(Effort::Brief, read).await?;
     let text = parameters.get("q").unwrap_or_default().to_owned();
     let frame = Frame { search: text.clone(), ..Frame::new("Runs", Section::Runs) };

@@ -12,7 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use futures_util::stream;
 use plumb_report::format;
-use plumb_store::{ResultStore, Store, StudyRow, StudyRunRow, StudyRunStatus};
+use plumb_store::{ServedStore, StudyRow, StudyRunRow, StudyRunStatus};
 use plumb_study::answer::{StudyEvidence, answer};
 use plumb_study::conduct::FrozenStudy;
 use plumb_study::plan::words;
@@ -79,7 +79,7 @@ impl Progress {
 }
 
 pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Html<String>, Fault> {
-    let studies = app.readers.read(Effort::Brief, |store: &Store| Ok(store.studies()?)).await?;
+    let studies = app.readers.read(Effort::Brief, |store: &dyn ServedStore| Ok(store.studies()?)).await?;
     let line = |row: &StudyRow| StudyLine {
         name: Link { name: row.name.clone(), address: format!("/studies/{}", row.id) },
         began: minute(&row.created_at),
@@ -118,10 +118,10 @@ struct RunLine {
 }
 
 pub(crate) async fn page(State(app): State<Arc<App>>, Path(text): Path<String>) -> Result<Html<String>, Fault> {
-    app.readers.read(Effort::Long, move |store: &Store| study_page(store, &text)).await
+    app.readers.read(Effort::Long, move |store: &dyn ServedStore| study_page(store, &text)).await
 }
 
-fn study_page(store: &Store, text: &str) -> Result<Html<String>, Fault> {
+fn study_page(store: &dyn ServedStore, text: &str) -> Result<Html<String>, Fault> {
     let id = store.find_study(text)?;
     let row = store.study(&id)?.row;
     let runs = store.study_runs(&id)?;
@@ -184,7 +184,7 @@ pub(crate) async fn events(
     Path(text): Path<String>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Fault> {
     let place = Arc::clone(&app.followers).try_acquire_owned().map_err(|_| Fault::Busy)?;
-    let id = app.readers.read(Effort::Brief, move |store: &Store| Ok(store.find_study(&text)?)).await?;
+    let id = app.readers.read(Effort::Brief, move |store: &dyn ServedStore| Ok(store.find_study(&text)?)).await?;
     let follower = Follower { app, id, known: None, ended: false, _place: place };
     let events = stream::unfold(follower, async |mut follower| Some((follower.next().await?, follower)));
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
@@ -207,7 +207,7 @@ impl Follower {
                 tokio::time::sleep(FOLLOW_PERIOD).await;
             }
             let id = self.id.clone();
-            let read = move |store: &Store| Ok(Progress::new(&store.study(&id)?.row));
+            let read = move |store: &dyn ServedStore| Ok(Progress::new(&store.study(&id)?.row));
             // A busy database is asked again.
             let Ok(progress) = self.app.readers.read(Effort::Brief, read).await else {
                 tokio::time::sleep(FOLLOW_PERIOD).await;

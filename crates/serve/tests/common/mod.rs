@@ -6,7 +6,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use plumb_result::{Conformance, POSIX_SCHEMA, PosixCase, RunResult, Tool};
-use plumb_serve::{App, AppOptions, router};
+use plumb_serve::{App, AppOptions, ServedDatabase, router};
 use plumb_store::Store;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ impl Site {
         let mut store = Store::open(&database).unwrap();
         fill(&mut store);
         drop(store);
-        let app = Arc::new(App::new(&database, options));
+        let app = Arc::new(App::new(ServedDatabase::Local(database.clone()), options));
         Site { router: router(Arc::clone(&app)), app, database, _directory: directory }
     }
 

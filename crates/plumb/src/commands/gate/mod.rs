@@ -6,7 +6,7 @@ use super::compare::{announcement, build_context, is_real, places, side, sizes, 
 use crate::args::GateArguments;
 use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
-use plumb_cli::output;
+use plumb_cli::output::{self, error_line};
 use plumb_cli::progress::LiveLine;
 use plumb_cli::ranks;
 use plumb_cli::session;
@@ -85,6 +85,7 @@ pub(crate) fn run(arguments: &GateArguments, common: &Common) -> Result<End, Sto
         _ => history::run(&baseline, &candidate, arguments, budget, common)?,
     };
     write_all(arguments, &outcome.gate, common)?;
+    store_answer(&outcome.gate, common);
     if let Some(keep) = &arguments.keep {
         history::keep(keep, &outcome, arguments)?;
     }
@@ -201,6 +202,18 @@ fn longer(needed: Duration) -> Nanos {
 /// Fails before any measurement if the output file cannot be written.
 fn writable(option: &str, path: &Path) -> Result<(), Stopped> {
     OutputFile::named(option, path).check().map_err(Stopped::of_check)
+}
+
+/// Stores the answer, which `plumb serve` shows over time. A gate of two files needs no database, so a failure is only reported.
+fn store_answer(gate: &Gate, common: &Common) {
+    if common.no_store || session::shared_address(common).is_some() {
+        return;
+    }
+    let id = uuid::Uuid::now_v7().to_string();
+    let stored = session::store(common).and_then(|mut store| Ok(store.save_gate(&id, gate)?));
+    if let Err(error) = stored {
+        error_line!("note: the answer is not stored: {}", error.message);
+    }
 }
 
 fn write_all(arguments: &GateArguments, gate: &Gate, common: &Common) -> Result<(), Stopped> {
