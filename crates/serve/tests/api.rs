@@ -32,7 +32,7 @@ async fn lists_and_documents_are_json() {
     assert_eq!((&run["schema"], &run["id"]), (&Value::from("plumb.result/1"), &Value::from(EXT4)));
     let comparison = json(&site.get(&format!("/api/v1/compare?a={EXT4}&b={TMPFS}")).await);
     assert_eq!(comparison["schema"], "plumb.compare/1");
-    for address in ["values", "places", "machines", "studies", "conformance", "numbers", "openapi.json"] {
+    for address in ["values", "places", "machines", "studies", "gates", "conformance", "numbers", "openapi.json"] {
         let answer = site.get(&format!("/api/v1/{address}")).await;
         assert_eq!(answer.status, StatusCode::OK, "{address}: {}", answer.body);
         json(&answer);
@@ -54,6 +54,7 @@ async fn faults_are_json_with_their_status() {
         ("/api/v1/changes?a=last", 400),
         ("/api/v1/studies/none", 404),
         ("/api/v1/conformance/none", 404),
+        ("/api/v1/gates/none", 404),
         ("/api/v1/nothing", 404),
         ("/api/v1/results", 405),
     ] {

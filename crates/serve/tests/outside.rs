@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{EXT4, HOSTILE, Site, TMPFS, conformance, result};
+use common::{EXT4, GATE, HOSTILE, Site, TMPFS, conformance, gate, result};
 use plumb_serve::{App, AppOptions, ConnectionLimits, Rates, ServedDatabase, router, serve_connections};
 use plumb_store::{Store, TokenScope, TokenStore};
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ fn skip(why: &str) {
     eprintln!("SKIPPED: {why}");
 }
 
-/// Returns a server with runs, a history and a conformance report, without a limit of requests.
+/// Returns a server with runs, a history, a gate and a conformance report, without a limit of requests.
 async fn start() -> (Site, SocketAddr) {
     let site = Site::new();
     let mut store = Store::open(&site.database).unwrap();
@@ -38,6 +38,7 @@ async fn start() -> (Site, SocketAddr) {
         store.import(&result("run-mail", &id, &format!("2024-05-01T12:00:{i:02}Z"))).unwrap();
     }
     store.save_conformance(&conformance()).unwrap();
+    store.save_gate(GATE, &gate("regression")).unwrap();
     store.add_token("plumb_write", "test", TokenScope::Write).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -76,6 +77,8 @@ async fn every_page_works_in_a_browser() {
         "/machines",
         &format!("/changes?a={EXT4}&b={TMPFS}"),
         "/studies",
+        "/gates",
+        &format!("/gates/{GATE}"),
         "/conformance",
         "/conformance/last",
     ]);

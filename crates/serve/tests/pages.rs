@@ -6,7 +6,7 @@ mod common;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use common::{EXT4, HOST, HOSTILE, SCRIPT, Site, TMPFS, conformance, hostile, result};
+use common::{EXT4, GATE, HOST, HOSTILE, SCRIPT, Site, TMPFS, conformance, gate, hostile, result};
 use plumb_result::RunResult;
 use plumb_store::{Store, TagChange};
 
@@ -89,6 +89,35 @@ async fn two_selected_runs_are_compared_as_the_command_does() {
     assert!(wrong.body.contains("neither a tag nor a run"), "{}", wrong.body);
 }
 
+// Protects a team that looks at its gates: each answer is there in words and in order, and leads to its evidence.
+#[tokio::test]
+async fn gates_are_shown_over_time() {
+    let empty = Site::new();
+    assert!(empty.get("/gates").await.body.contains("No gate is stored yet"));
+    let site = Site::with(|store| {
+        store.import(&result("try-ext4", EXT4, "2024-05-01T12:00:00Z")).unwrap();
+        for (number, answer) in ["pass", "regression", "cannot-tell"].into_iter().enumerate() {
+            store.save_gate(&format!("018f0000-0000-7000-8000-00000000006{number}"), &gate(answer)).unwrap();
+        }
+    });
+    let page = site.get("/gates").await.body;
+    let signs: Vec<&str> =
+        page.split("aria-label=\"").skip(1).filter_map(|rest| rest.split([',', '"']).next()).collect();
+    let answers = ["pass", "regression", "cannot tell"];
+    assert_eq!(
+        signs.iter().filter(|sign| answers.contains(sign)).collect::<Vec<_>>(),
+        answers.iter().collect::<Vec<_>>()
+    );
+    assert!(page.contains("1 regression") && page.contains("0.90×"), "{page}");
+    let passes = site.get("/gates?answer=pass").await.body;
+    assert_eq!(passes.matches("<span class=\"mark").count(), 1, "{passes}");
+    let one = site.get("/gates/018f0000-0000-7000-8000-000000000061").await;
+    assert_eq!(one.status, StatusCode::OK);
+    assert!(one.body.contains("0.88") && one.body.contains("2 runs"), "{}", one.body);
+    assert_eq!(site.get("/gates/none").await.status, StatusCode::NOT_FOUND);
+    assert_eq!(site.get("/gates?answer=maybe").await.status, StatusCode::BAD_REQUEST);
+}
+
 // Protects the server from statements of strangers, which may read for as long as they like.
 #[tokio::test]
 async fn sql_is_refused() {
@@ -109,6 +138,7 @@ async fn hostile_names_are_escaped_on_every_page() {
     let again = RunResult { id: AGAIN.to_owned(), started_at: "2024-05-04T12:00:00Z".to_owned(), ..hostile() };
     store.import(&again).unwrap();
     store.save_conformance(&conformance()).unwrap();
+    store.save_gate(GATE, &gate("regression")).unwrap();
     let encoded: String = form_urlencoded::byte_serialize(SCRIPT.as_bytes()).collect();
     for address in [
         "/runs".to_owned(),
@@ -126,6 +156,9 @@ async fn hostile_names_are_escaped_on_every_page() {
         format!("/changes?a={HOSTILE}&b={EXT4}"),
         "/studies".to_owned(),
         format!("/studies/{encoded}"),
+        "/gates".to_owned(),
+        format!("/gates/{GATE}"),
+        format!("/gates?answer={encoded}"),
         "/conformance".to_owned(),
         "/conformance/last".to_owned(),
         format!("/{encoded}"),

@@ -78,6 +78,7 @@ mod replay_ranks;
 mod report;
 mod share;
 mod share_kills;
+mod share_serve;
 mod simulated;
 mod site;
 mod store;

@@ -10,6 +10,7 @@ pub mod needs;
 pub mod ports;
 pub mod postgres;
 pub mod schema;
+pub mod served;
 pub mod traced;
 
 use assert_cmd::cargo::CommandCargoExt;

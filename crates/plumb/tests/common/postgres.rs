@@ -46,6 +46,13 @@ impl Postgres {
         })
     }
 
+    /// Starts a server in a network namespace, at an address there. `None`, with a message, where PostgreSQL is not installed.
+    #[track_caller]
+    pub fn start_on(namespace: &str, address: &str) -> Option<Postgres> {
+        let settings = |_: &Path| vec![format!("listen_addresses={address}")];
+        Postgres::start_in(Some(namespace), settings)
+    }
+
     /// Returns the path of the authority that signed the server's certificate.
     pub fn authority(&self) -> PathBuf {
         self.dir.path().join("ca.pem")
@@ -53,6 +60,11 @@ impl Postgres {
 
     #[track_caller]
     fn start_with(settings: impl FnOnce(&Path) -> Vec<String>) -> Option<Postgres> {
+        Postgres::start_in(None, settings)
+    }
+
+    #[track_caller]
+    fn start_in(namespace: Option<&str>, settings: impl FnOnce(&Path) -> Vec<String>) -> Option<Postgres> {
         let Some(programs) = programs() else {
             needs::skip("needs PostgreSQL (Debian's package postgresql)");
             return None;
@@ -82,7 +94,13 @@ impl Postgres {
         let made = initdb.output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         // No port of the network: the socket's name alone has the number.
-        let mut server = own("postgres");
+        let mut server = match namespace {
+            Some(namespace) => {
+                std::fs::write(data.join("pg_hba.conf"), "local all all trust\nhost all all samenet trust\n").unwrap();
+                in_namespace(namespace, &own("postgres"), user)
+            }
+            None => own("postgres"),
+        };
         server.arg("-D").arg(&data).arg("-k").arg(dir.path());
         server.args(["-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB"]);
         for setting in &settings {
@@ -160,6 +178,18 @@ impl Drop for Postgres {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::QUIT);
         let _ = self.server.wait();
     }
+}
+
+/// Returns a command in a network namespace, which only root can enter, as an unprivileged user.
+fn in_namespace(namespace: &str, plain: &Command, user: Option<(u32, u32)>) -> Command {
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net=/run/netns/{namespace}"));
+    if let Some((user, group)) = user {
+        command.args([format!("--setuid={user}"), format!("--setgid={group}")]);
+    }
+    command.arg(plain.get_program()).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::null());
+    command.current_dir(plain.get_current_dir().unwrap());
+    command
 }
 
 /// Makes an authority, and with it a certificate for `localhost`.

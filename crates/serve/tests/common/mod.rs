@@ -5,7 +5,8 @@
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
-use plumb_result::{Conformance, POSIX_SCHEMA, PosixCase, RunResult, Tool};
+use plumb_result::gate::GATE_SCHEMA;
+use plumb_result::{Conformance, Gate, POSIX_SCHEMA, PosixCase, RunResult, Tool};
 use plumb_serve::{App, AppOptions, ServedDatabase, router};
 use plumb_store::Store;
 use std::collections::BTreeMap;
@@ -79,6 +80,25 @@ pub fn conformance() -> Conformance {
         stopped: false,
     }
 }
+
+/// Returns a gate whose names are hostile.
+pub fn gate(answer: &str) -> Gate {
+    let side = serde_json::json!({ "name": SCRIPT, "source": "measured", "runs": 8 });
+    let number = serde_json::json!({
+        "workload": SCRIPT, "phase": SCRIPT, "metric": "read.iops", "answer": answer, "note": SCRIPT,
+        "baseline_value": 1000.0, "candidate_value": 900.0, "ratio": 0.9, "lo": 0.88, "hi": 0.92, "confidence": 0.94,
+        "p_worse": 0.001, "p_worse_adjusted": 0.001, "p_beyond": 0.9, "unit": "block", "units": 8
+    });
+    serde_json::from_value(serde_json::json!({
+        "schema": GATE_SCHEMA, "answer": answer, "note": SCRIPT, "promise": SCRIPT, "baseline": side, "candidate": side,
+        "design": "interleaved", "margin": 0.05, "error_rate": 0.05, "numbers": [number],
+        "looks": { "done": 1, "planned": 1, "level": 0.05 }, "seconds": 12.5, "left_out": [], "notes": [SCRIPT],
+        "runs": [EXT4, "018f0000-0000-7000-8000-00000000ffff"], "seed": 1
+    }))
+    .unwrap()
+}
+
+pub const GATE: &str = "018f0000-0000-7000-8000-00000000005f";
 
 /// A server over a database of its own.
 pub struct Site {
