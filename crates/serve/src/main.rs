@@ -14,7 +14,8 @@ struct Arguments {
     #[command(flatten)]
     serve: ServeArguments,
 
-    /// The results database [default: plumb.db in the user's data directory].
+    /// The results database [default: plumb.db in the user's data directory], or the address of a team's:
+    /// postgres://USER@HOST/DATABASE.
     #[arg(long, global = true, value_name = "FILE", env = "PLUMB_DB")]
     db: Option<PathBuf>,
 }
