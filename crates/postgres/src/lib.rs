@@ -48,6 +48,8 @@ pub struct SharedStore {
     location: PathBuf,
     /// Months whose partitions this connection has seen.
     months: HashSet<String>,
+    /// Rows of tables that runs share, by table, which this connection has seen there.
+    present: HashSet<(&'static str, String)>,
     /// Prepared inserts by their SQL: the server parses each once, and not for each run.
     inserts: HashMap<String, Statement>,
 }
@@ -119,6 +121,7 @@ impl SharedStore {
             destination,
             location,
             months: HashSet::new(),
+            present: HashSet::new(),
             inserts: HashMap::new(),
         })
     }

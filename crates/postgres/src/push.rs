@@ -1,5 +1,6 @@
 //! Push: one run, one transaction.
 
+use crate::error::Cause;
 use crate::{ShareError, SharedStore};
 use plumb_result::reader;
 use plumb_store::{LocalDocument, LocalRun, LocalTable, is_same_result};
@@ -18,6 +19,9 @@ pub enum Pushed {
 /// Tables that grow after a run has ended, by what people say of it.
 const REMARKS: [&str; 2] = ["run_tag", "mark"];
 
+/// Tables whose rows are addressed by their content, or are the vocabulary. Runs of one host share them.
+const CONTENT_ADDRESSED: [&str; 4] = ["machine", "environment", "target", "metric"];
+
 /// Attempts for a transaction that conflicts with others.
 const ATTEMPTS: u32 = 3;
 
@@ -32,6 +36,8 @@ impl SharedStore {
         loop {
             match self.push_once(run) {
                 Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
+                // `plumb expire` may have deleted rows that no other run referred to.
+                Err(ShareError::Server { cause: Cause::Run, .. }) if !self.present.is_empty() => self.present.clear(),
                 outcome => return outcome,
             }
         }
@@ -53,12 +59,15 @@ impl SharedStore {
 
     fn push_once(&mut self, run: &LocalRun) -> Result<Pushed, ShareError> {
         let failed = self.failed("pushing a run");
+        let is_shared = |table: &&LocalTable| CONTENT_ADDRESSED.contains(&table.name);
+        let is_present = |table: &LocalTable| self.present.contains(&(table.name, table.rows.clone()));
+        let tables: Vec<&LocalTable> = run.tables.iter().filter(|table| !is_present(table)).collect();
         let mut inserts = Inserts {
             statements: &mut self.inserts,
             transaction: self.client.get_mut().transaction().map_err(&failed)?,
         };
         let mut there = None;
-        for table in &run.tables {
+        for table in &tables {
             if table.name == "run" {
                 let columns = table.columns.join(", ");
                 let sql = format!(
@@ -79,6 +88,7 @@ impl SharedStore {
         }
         let Some((hash, document)) = there else {
             inserts.transaction.commit().map_err(&failed)?;
+            self.present.extend(tables.into_iter().filter(is_shared).map(|table| (table.name, table.rows.clone())));
             return Ok(Pushed::Added);
         };
         if hash == run.blake3 || is_same(&run.document, &document) {

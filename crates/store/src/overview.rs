@@ -60,7 +60,7 @@ pub struct StorageRow {
     pub last_at: String,
 }
 
-/// What a database holds, in one list each.
+/// Lists of the places, machines and storage of a database.
 pub trait Overviews: ResultStore {
     /// Returns the id of the run with a result before another one, of the same workload on the same machine. `run` is a whole id.
     fn run_before(&self, run: &str) -> Result<Option<String>, StoreError>;

@@ -2,7 +2,7 @@
 
 use crate::common::postgres::{Postgres, store_of};
 use crate::common::{CommandOutput, Home};
-use plumb_postgres::{Address, SharedStore};
+use plumb_postgres::{Address, Pushed, SharedStore};
 use plumb_store::{DocumentKind, Filter, FurtherColumns, PageEnd, ResultStore, RunRow, RunStatus, Store, StoreError};
 use std::collections::BTreeSet;
 
@@ -20,6 +20,25 @@ fn filled(server: &Postgres) -> Home {
     }
     home.plumb_args(["push", "--to", &server.url("owner")]).expect(0);
     home
+}
+
+// Protects a push that goes on while the owner deletes old runs: rows that runs share are inserted again once they are gone.
+#[test]
+fn shared_rows_that_were_deleted_are_pushed_again() {
+    let Some(server) = Postgres::start() else { return };
+    let home = filled(&server);
+    let store = Store::open(&store_of(&home)).unwrap();
+    let runs: Vec<String> = store.list(&Filter::default()).unwrap().into_iter().map(|row| row.id).collect();
+    let address = Address::parse(&server.url("owner"), None).unwrap();
+    let mut shared = SharedStore::open_to_push(&address).unwrap();
+    for _ in 0..2 {
+        server.sql("admin", "TRUNCATE plumb.run, plumb.machine, plumb.environment, plumb.target CASCADE");
+        for run in &runs {
+            assert_eq!(shared.push(&store.local_run(run).unwrap()).unwrap(), Pushed::Added, "{run}");
+        }
+    }
+    let count = "SELECT count(*) > 0 FROM plumb.run JOIN plumb.environment ON environment.id = environment_id";
+    assert_eq!(server.sql("admin", count), "t");
 }
 
 /// Runs a command on both databases, and requires equal outcomes.

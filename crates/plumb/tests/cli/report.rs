@@ -83,7 +83,7 @@ fn a_run_is_reported_in_every_form() {
     );
     home.plumb("report nonsense")
         .expect(2)
-        .expect_stderr(&["no run \"nonsense\"", "no comparison, sweep, rounds, ladder or study"]);
+        .expect_stderr(&["no run \"nonsense\"", "no comparison, gate, sweep, rounds, ladder or study"]);
     home.plumb("report --html missing/r.html").expect(4).expect_stderr(&["cannot write missing/r.html"]);
 }
 

@@ -31,6 +31,7 @@ fn both_databases_have_the_same_pages() {
     let gates: Value = serde_json::from_str(&local.get("/api/v1/gates")).unwrap();
     assert_eq!(gates[0]["answer"], "regression", "{gates}");
     let gate = gates[0]["id"].as_str().unwrap();
+    home.plumb_args(["report", gate]).expect(0).expect_stdout(&["Regression: ", "6 blocks"]);
     for path in [
         "/",
         "/runs?verdict=pass&tool=plumb&workload=random-read&tag=before&q=ssd",
@@ -89,7 +90,7 @@ fn tokens_and_uploads_of_a_team() {
         let (status, body) = writer.upload(token, file.as_bytes());
         assert!(status.contains(" 200 ") && body.contains(expected), "{status} {body}");
     }
-    // What was uploaded is what would have been pushed.
+    // A push of the same run finds it there.
     home.plumb_args(["push", "--to", &url]).expect(0).expect_stdout(&["0 pushed, 1 there already"]);
     let mut changed: Value = serde_json::from_str(&file).unwrap();
     changed[0]["partial"] = true.into();

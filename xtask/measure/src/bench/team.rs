@@ -6,7 +6,7 @@ use super::plumb::Plumb;
 use super::rounds::Bar;
 use anyhow::{Context, Result, bail, ensure};
 use plumb_postgres::{Address, SharedStore};
-use plumb_store::{Filter, ResultStore};
+use plumb_store::{Filter, Overviews, ResultStore, RunSearch};
 use plumb_study::compare::stored::{StoredRequest, compare_stored};
 use serde_json::Value;
 use std::io::{BufWriter, Write};
@@ -39,6 +39,9 @@ const PERCENTILE: f64 = 0.95;
 const PUSH_BAR: Bar = Bar::AtLeast(200.0);
 const QUERY_BAR: Bar = Bar::AtMost(300.0);
 
+/// Of a page of `plumb serve`, in milliseconds, without what the browser and the network take.
+const PAGE_BAR: Bar = Bar::AtMost(1_000.0);
+
 /// Times pushes and queries.
 ///
 /// # Errors
@@ -57,7 +60,8 @@ pub(crate) fn team(options: &Options) -> Result<()> {
     let address = Address::parse(&server.url(), None)?;
     let store = SharedStore::open_to_read(&address)?;
     println!("\n{QUERIES} queries of each kind among {RUNS} runs");
-    for (name, query) in KINDS {
+    let kinds = KINDS.iter().map(|kind| (kind, &QUERY_BAR)).chain(PAGES.iter().map(|page| (page, &PAGE_BAR)));
+    for ((name, query), bar) in kinds {
         let mut times: Vec<f64> = Vec::new();
         for number in 0..QUERIES {
             let begun = Instant::now();
@@ -67,10 +71,7 @@ pub(crate) fn team(options: &Options) -> Result<()> {
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
         let (median, judged, most) = (at(0.5), at(PERCENTILE), at(1.0));
-        println!(
-            "  {name:24} p50 {median:7.1} ms  p95 {judged:7.1} ms  max {most:7.1} ms  {}",
-            QUERY_BAR.format(judged)
-        );
+        println!("  {name:24} p50 {median:7.1} ms  p95 {judged:7.1} ms  max {most:7.1} ms  {}", bar.format(judged));
     }
     Ok(())
 }
@@ -114,6 +115,33 @@ const KINDS: [(&str, Query); 7] = [
         Ok(())
     }),
 ];
+
+/// The queries of whole pages of `plumb serve`.
+const PAGES: [(&str, Query); 5] = [
+    ("page: the newest runs", |store, _| page(store, &Filter::default())),
+    ("page: runs of a host", |store, number| {
+        page(store, &Filter { host: Some(host(number % HOSTS)), ..Filter::default() })
+    }),
+    ("page: search of a word", |store, number| {
+        page(store, &Filter { text: Some(host(number % HOSTS)), ..Filter::default() })
+    }),
+    ("page: history", |store, _| {
+        ensure!(!store.places()?.is_empty(), "no place");
+        Ok(())
+    }),
+    ("page: machines", |store, _| {
+        ensure!(!store.machines()?.is_empty(), "no machine");
+        Ok(())
+    }),
+];
+
+/// Reads what a page of runs shows.
+fn page(store: &SharedStore, filter: &Filter) -> Result<()> {
+    let found = store.search(&Filter { limit: Some(50), ..filter.clone() })?;
+    ensure!(!found.runs.is_empty(), "no run matches {filter:?}");
+    ensure!(!store.known_values()?.workloads.is_empty(), "no workloads");
+    Ok(())
+}
 
 fn listed(store: &SharedStore, filter: &Filter) -> Result<()> {
     let rows = store.list(&Filter { limit: Some(50), ..filter.clone() })?;
