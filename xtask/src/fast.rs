@@ -117,6 +117,7 @@ const SLOW: &[Slow] = &[
         reason: "real tools next to ours, and waits for a locked database",
     },
     Slow { program: CLI, names: &["python::the_"], reason: "several Pythons, a type checker and a notebook" },
+    Slow { program: CLI, names: &["served_live::"], reason: "a browser" },
     Slow { program: CLI, names: &["share", "both_stores::"], reason: "real PostgreSQL servers" },
     Slow { program: ENGINE, names: &["source::fio::tests::fio::"], reason: "the ops of a real fio" },
     Slow {

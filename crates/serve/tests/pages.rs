@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use common::{EXT4, GATE, HOST, HOSTILE, SCRIPT, Site, TMPFS, conformance, gate, hostile, result};
 use plumb_result::RunResult;
-use plumb_store::{Store, TagChange};
+use plumb_store::{Mark, MarkKind, Store, TagChange};
 
 /// A later run of the hostile work.
 const AGAIN: &str = "018f0000-0000-7000-8000-00000000004e";
@@ -87,6 +87,23 @@ async fn two_selected_runs_are_compared_as_the_command_does() {
     let wrong = site.get("/compare?a=nowhere&b=tag:x").await;
     assert_eq!(wrong.status, StatusCode::OK);
     assert!(wrong.body.contains("neither a tag nor a run"), "{}", wrong.body);
+}
+
+// Protects readers of a wrong run: what was said of it, by whom and when, is on its page, and hostile texts are escaped.
+#[tokio::test]
+async fn remarks_on_a_run_are_on_its_page() {
+    let site = Site::new();
+    let mut store = Store::open(&site.database).unwrap();
+    for (number, kind, reason) in [(1, MarkKind::Note, "new firmware"), (2, MarkKind::Retraction, SCRIPT)] {
+        let id = format!("018f0000-0000-7000-8000-00000000007{number}");
+        let mark =
+            Mark { id, kind, reason: reason.to_owned(), at: 1_714_564_800_000_000_000, author: "ann@n1".to_owned() };
+        store.mark(EXT4, &mark).unwrap();
+    }
+    let page = site.get(&format!("/runs/{EXT4}")).await.body;
+    assert!(page.contains("<dt>Note</dt><dd>new firmware (ann@n1, 2024-05-01 12:00)"), "{page}");
+    assert!(page.contains("<dt>Retracted</dt>") && page.contains("<span class=\"mark bad\">retracted"));
+    assert!(!page.contains("<script"), "{page}");
 }
 
 // Protects a team that looks at its gates: each answer is there in words and in order, and leads to its evidence.

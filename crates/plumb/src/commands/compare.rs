@@ -118,6 +118,7 @@ fn from_store(arguments: &CompareArguments, varying: Option<&'static Factor>, co
         metrics: &arguments.metrics,
         varying,
         seed: arguments.seed,
+        runs_max: None,
     };
     let comparison = compare_stored(&*store, &request).map_err(|error| match error {
         StoredError::Store(error) => error.into(),

@@ -76,6 +76,7 @@ mod repeat;
 mod replay;
 mod replay_ranks;
 mod report;
+mod served_live;
 mod share;
 mod share_kills;
 mod share_serve;

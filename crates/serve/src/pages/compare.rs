@@ -15,6 +15,9 @@ use plumb_study::compare::stored::{SelectionError, StoredError, StoredRequest, c
 use plumb_workload::Workload;
 use std::sync::Arc;
 
+/// Largest number of runs of a side. A result takes about a millisecond to read.
+const RUNS_MAX: usize = 2000;
+
 #[derive(Template)]
 #[template(path = "compare.html")]
 struct ComparePage {
@@ -89,7 +92,8 @@ pub(crate) fn compared(store: &dyn ServedStore, sides: &[String; 2], metrics: &[
         refuse_statement(side)?;
     }
     let selections = sides.each_ref().map(String::as_str);
-    let request = StoredRequest { selections, metrics, varying: None, seed: Workload::DEFAULT_SEED };
+    let request =
+        StoredRequest { selections, metrics, varying: None, seed: Workload::DEFAULT_SEED, runs_max: Some(RUNS_MAX) };
     compare_stored(store, &request).map_err(compare_fault)
 }
 

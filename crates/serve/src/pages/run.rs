@@ -12,7 +12,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use plumb_report::format;
 use plumb_report::run::short_id;
 use plumb_result::Interval;
-use plumb_store::{PhaseIntervals, ServedStore, StoreError};
+use plumb_store::{MarkKind, PhaseIntervals, ServedStore, StoreError, rfc3339};
 use std::sync::Arc;
 
 #[derive(Template)]
@@ -25,6 +25,7 @@ struct RunPage {
     workload: Link,
     trust: Mark,
     tags: Vec<Link>,
+    remarks: Vec<Remark>,
     /// The command as typed; empty if unknown.
     command: String,
     comparison: Option<String>,
@@ -32,6 +33,14 @@ struct RunPage {
     changes: Option<String>,
     history: Option<String>,
     content: Content,
+}
+
+/// A retraction, its withdrawal, or a note.
+struct Remark {
+    kind: &'static str,
+    text: String,
+    author: String,
+    at: String,
 }
 
 enum Content {
@@ -100,6 +109,7 @@ fn run_page(store: &dyn ServedStore, id: &str) -> Result<Html<String>, Fault> {
         started: minute(&row.started_at),
         trust: trust(&row),
         workload: link("workload", &row.workload),
+        remarks: row.marks.iter().map(remark).collect(),
         tags: row.tags.iter().map(|tag| link("tag", tag)).collect(),
         command: row.command,
         comparison,
@@ -109,6 +119,15 @@ fn run_page(store: &dyn ServedStore, id: &str) -> Result<Html<String>, Fault> {
         id: row.id,
     };
     Ok(html(&page))
+}
+
+fn remark(mark: &plumb_store::Mark) -> Remark {
+    let kind = match mark.kind {
+        MarkKind::Retraction => "Retracted",
+        MarkKind::Reinstatement => "Reinstated",
+        MarkKind::Note => "Note",
+    };
+    Remark { kind, text: mark.reason.clone(), author: mark.author.clone(), at: minute(&rfc3339(mark.at)) }
 }
 
 fn seconds(phase: &PhaseIntervals) -> Vec<Second> {

@@ -111,7 +111,7 @@ const KINDS: [(&str, Query); 7] = [
     ("compare two tags", |store, number| {
         let tags = [tag(2 * number), tag(2 * number + 1)];
         let selections = [tags[0].as_str(), tags[1].as_str()];
-        compare_stored(store, &StoredRequest { selections, metrics: &[], varying: None, seed: 1 })?;
+        compare_stored(store, &StoredRequest { selections, metrics: &[], varying: None, seed: 1, runs_max: None })?;
         Ok(())
     }),
 ];

@@ -50,6 +50,8 @@ pub struct StoredRequest<'a> {
     pub varying: Option<&'static Factor>,
     /// Seed of the tests that sample.
     pub seed: u64,
+    /// Largest number of runs of a side, for those who compare on behalf of strangers; `None` has no limit.
+    pub runs_max: Option<usize>,
 }
 
 /// The reason why stored runs cannot be compared.
@@ -72,6 +74,11 @@ pub enum StoredError {
     /// No selected run has a result.
     #[error("none of the {runs} runs that `{selection}` selects has a result")]
     NoResult { selection: String, runs: usize },
+    /// A selection is larger than [`StoredRequest::runs_max`].
+    #[error(
+        "`{selection}` selects {runs} runs, and {most} can be compared here; select fewer, or use `plumb compare --from-store`"
+    )]
+    TooMany { selection: String, runs: usize, most: usize },
     /// No selected run has the metric.
     #[error("--metrics {name}: no selected run has it; measured: {}", known.join(", "))]
     Metric { name: String, known: Vec<String> },
@@ -129,6 +136,11 @@ pub fn compare_stored(store: &dyn ResultStore, request: &StoredRequest<'_>) -> R
     let rows = request.selections.map(|text| select::select(store, text));
     let [baseline, candidate] = rows;
     let rows = [baseline?, candidate?];
+    for (selection, rows) in request.selections.iter().zip(&rows) {
+        if let Some(most) = request.runs_max.filter(|most| rows.len() > *most) {
+            return Err(StoredError::TooMany { selection: (*selection).to_owned(), runs: rows.len(), most });
+        }
+    }
     refuse_both(&rows)?;
     let names = names(request.selections);
     let mut notes = Vec::new();

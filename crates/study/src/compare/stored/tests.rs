@@ -26,7 +26,7 @@ fn stored(order: &str, gain: f64, drift: f64, seed: u64) -> Store {
 }
 
 fn request<'a>(selections: [&'a str; 2]) -> StoredRequest<'a> {
-    StoredRequest { selections, metrics: &[], varying: None, seed: 1 }
+    StoredRequest { selections, metrics: &[], varying: None, seed: 1, runs_max: None }
 }
 
 fn compared(store: &Store) -> Comparison {
