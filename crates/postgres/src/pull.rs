@@ -2,7 +2,7 @@
 
 use crate::{ShareError, SharedStore};
 use plumb_result::{RunResult, reader};
-use plumb_store::{FurtherBlobs, HistogramBlob, ResultStore, StoreError};
+use plumb_store::{FurtherBlobs, ResultStore, StoreError};
 
 impl SharedStore {
     /// Returns the series and histograms of a run.
@@ -10,16 +10,7 @@ impl SharedStore {
     /// # Errors
     /// Fails if the server does.
     pub fn further_blobs(&self, run: &str) -> Result<FurtherBlobs, StoreError> {
-        let sql = "SELECT phase, op, kind, hdr FROM histogram WHERE run_id = $1::text::uuid AND scope = 'all'";
-        let histograms = self.rows("reading histograms", sql, &[&run], |row| {
-            Ok(HistogramBlob {
-                phase: row.try_get::<_, i32>(0)?.into(),
-                op: row.try_get(1)?,
-                kind: row.try_get(2)?,
-                hdr: row.try_get(3)?,
-            })
-        })?;
-        Ok(FurtherBlobs { phases: self.phase_blobs(run)?, histograms })
+        Ok(FurtherBlobs { phases: self.phase_blobs(run)?, histograms: self.histograms(run)? })
     }
 
     /// Returns the result of a run; `None` without such a run. Anybody with the right to write may have written it, so it is

@@ -4,10 +4,10 @@ use crate::{ShareError, SharedStore};
 use plumb_document::json;
 use plumb_result::{Metric, RunResult, RunVerdict};
 use plumb_store::{
-    CANDIDATES_MAX, DocumentKind, Filter, FilterSql, FilterValue, FloorRow, HistoryPoint, LaneBlob, LatencyMapBlob,
-    MetricRow, NumberRow, PhaseBlobs, QueryLimits, QueryTable, ResultStore, RunNumbers, RunRow, RunStatus, SeriesBlob,
-    SharedStudy, SqlFamily, StoreError, StoredDocument, StoredStudy, StudyPlace, StudyPlotRow, StudyRow, StudyRunRow,
-    rfc3339,
+    CANDIDATES_MAX, DocumentKind, Filter, FilterSql, FilterValue, FloorRow, HistogramBlob, HistoryPoint, LaneBlob,
+    LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, QueryLimits, QueryTable, ResultStore, RunNumbers, RunRow,
+    RunStatus, SeriesBlob, SharedStudy, SqlFamily, StoreError, StoredDocument, StoredStudy, StudyPlace, StudyPlotRow,
+    StudyRow, StudyRunRow, rfc3339,
 };
 use postgres::Row;
 use postgres::types::ToSql;
@@ -174,6 +174,18 @@ impl ResultStore for SharedStore {
                 series: series.remove(&seq).unwrap_or_default(),
                 lanes: lanes.remove(&seq).unwrap_or_default(),
                 latency_maps: maps.remove(&seq).unwrap_or_default(),
+            })
+        })
+    }
+
+    fn histograms(&self, run: &str) -> Result<Vec<HistogramBlob>, StoreError> {
+        let sql = "SELECT phase, op, kind, hdr FROM histogram WHERE run_id = $1::text::uuid AND scope = 'all'";
+        self.rows("reading histograms", sql, &[&run], |row| {
+            Ok(HistogramBlob {
+                phase: row.try_get::<_, i32>(0)?.into(),
+                op: row.try_get(1)?,
+                kind: row.try_get(2)?,
+                hdr: row.try_get(3)?,
             })
         })
     }

@@ -4,8 +4,8 @@ use crate::filter::{FilterSql, FilterValue, SqlFamily};
 use crate::owner::{KILLED, Owner};
 use crate::result_store::ResultStore;
 use crate::rows::{
-    CANDIDATES_MAX, FloorRow, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs, RunNumbers,
-    RunRow, RunStatus, SeriesBlob,
+    CANDIDATES_MAX, FloorRow, HistogramBlob, HistoryPoint, LaneBlob, LatencyMapBlob, MetricRow, NumberRow, PhaseBlobs,
+    RunNumbers, RunRow, RunStatus, SeriesBlob,
 };
 use crate::time::rfc3339;
 use crate::write::RESULT_ARTIFACT;
@@ -233,6 +233,16 @@ impl ResultStore for Store {
 
     fn phase_blobs(&self, run: &str) -> Result<Vec<PhaseBlobs>, StoreError> {
         self.blobs_of(run).map_err(self.failed("reading series"))
+    }
+
+    fn histograms(&self, run: &str) -> Result<Vec<HistogramBlob>, StoreError> {
+        let failed = self.failed("reading histograms");
+        let sql = "SELECT phase, op, kind, hdr FROM histogram WHERE run_id = ?1 AND scope = 'all'";
+        let histogram = |row: &Row<'_>| {
+            Ok(HistogramBlob { phase: row.get(0)?, op: row.get(1)?, kind: row.get(2)?, hdr: row.get(3)? })
+        };
+        let mut statement = self.connection.prepare_cached(sql).map_err(&failed)?;
+        statement.query_map([run], histogram).and_then(Iterator::collect).map_err(&failed)
     }
 
     fn run_numbers(&self, runs: &[String]) -> Result<Vec<RunNumbers>, StoreError> {

@@ -3,12 +3,12 @@
 use crate::document::{DocumentKind, repeated_of_text};
 use crate::export::tidy;
 use crate::listed::LISTED_MAX;
-use crate::rows::{FloorRow, HistoryPoint, MetricRow, PhaseBlobs, RunNumbers, decode_phase};
+use crate::rows::{FloorRow, HistogramBlob, HistoryPoint, MetricRow, PhaseBlobs, RunNumbers, decode_phase};
 use crate::time::rfc3339;
 use crate::{
     CANDIDATES_MAX, ConformanceRow, FactDifference, Filter, FurtherColumns, GateRow, Overviews, PhaseIntervals,
-    QueryLimits, QueryTable, RunRow, RunSearch, RunStatus, StoreError, StoredDocument, StoredFloors, StoredStudy,
-    StudyPlace, StudyPlotRow, StudyRow, StudyRunRow, TokenStore, canonical, diff,
+    QueryLimits, QueryTable, RunRow, RunSearch, RunStatus, StoreError, StoredDocument, StoredFloors, StoredRun,
+    StoredStudy, StudyPlace, StudyPlotRow, StudyRow, StudyRunRow, TokenStore, canonical, diff,
 };
 use plumb_document::json;
 use plumb_result::repeat::Repeated;
@@ -50,6 +50,9 @@ pub trait ResultStore: Send {
 
     /// Returns what each phase of a run measured over time, encoded as `docs/store.md` describes.
     fn phase_blobs(&self, run: &str) -> Result<Vec<PhaseBlobs>, StoreError>;
+
+    /// Returns the latencies of each kind of op in each phase of a run.
+    fn histograms(&self, run: &str) -> Result<Vec<HistogramBlob>, StoreError>;
 
     /// Returns the numbers of runs, in any order, without runs that do not exist.
     fn run_numbers(&self, runs: &[String]) -> Result<Vec<RunNumbers>, StoreError>;
@@ -150,6 +153,17 @@ pub trait ResultStore: Send {
         former::read_json(&text).map_err(|error| unreadable(self, &run, "the result", error))
     }
 
+    /// Returns a run with all its stored data. `run` is as in [`ResultStore::find`].
+    ///
+    /// # Errors
+    /// Returns [`StoreError::NoResult`] for a run without a result.
+    fn stored_run(&self, run: &str) -> Result<StoredRun, StoreError> {
+        let id = self.find(run)?;
+        let result = self.result_text(&id)?;
+        let (phases, histograms) = (self.phase_blobs(&id)?, self.histograms(&id)?);
+        Ok(StoredRun::new(id, result, phases, histograms))
+    }
+
     /// Returns the facts in which two runs differ, sorted: environment, targets, workload, verdict, and measurements.
     /// `left` and `right` are as in [`ResultStore::find`].
     fn diff(&self, left: &str, right: &str) -> Result<Vec<FactDifference>, StoreError> {
@@ -193,6 +207,12 @@ pub trait ResultStore: Send {
     fn comparison(&self, id: &str) -> Result<Comparison, StoreError> {
         let text = document(self, DocumentKind::Comparison, id)?;
         json::from_str(&text).map_err(|error| unreadable(self, id, "the comparison", error))
+    }
+
+    /// Returns the stored comparisons with their ids, newest first.
+    fn comparisons(&self) -> Result<Vec<(String, Comparison)>, StoreError> {
+        let comparison = |document: &StoredDocument| Ok((document.id.clone(), json::from_str(&document.body)?));
+        listed(self, DocumentKind::Comparison, u32::MAX, "the comparison", comparison)
     }
 
     /// Returns the id of the sweep that `text` selects: its tag, a whole id, or the beginning or end of one. `None`
@@ -241,7 +261,7 @@ pub trait ResultStore: Send {
 
     /// Returns the newest conformance reports, newest first, at most 300.
     fn conformances(&self) -> Result<Vec<ConformanceRow>, StoreError> {
-        listed(self, DocumentKind::Conformance, "the conformance report", ConformanceRow::new)
+        listed(self, DocumentKind::Conformance, LISTED_MAX, "the conformance report", ConformanceRow::new)
     }
 
     /// Returns the newest conformance report of each file system, path, kernel and user, at most `limit`, newest first.
@@ -261,7 +281,7 @@ pub trait ResultStore: Send {
 
     /// Returns the newest gates, newest first, at most 300.
     fn gates(&self) -> Result<Vec<GateRow>, StoreError> {
-        listed(self, DocumentKind::Gate, "the gate", GateRow::new)
+        listed(self, DocumentKind::Gate, LISTED_MAX, "the gate", GateRow::new)
     }
 
     /// Returns the id of the gate that `text` selects: a whole id, or the beginning or end of one. `None` if none or
@@ -320,11 +340,12 @@ impl<S: RunSearch + Overviews + TokenStore> ServedStore for S {}
 fn listed<S: ResultStore + ?Sized, T>(
     store: &S,
     kind: DocumentKind,
+    limit: u32,
     what: &'static str,
     row: impl Fn(&StoredDocument) -> Result<T, json::JsonError>,
 ) -> Result<Vec<T>, StoreError> {
     let read = |document: &StoredDocument| row(document).map_err(|error| unreadable(store, &document.id, what, error));
-    store.newest_documents(kind, LISTED_MAX)?.iter().map(read).collect()
+    store.newest_documents(kind, limit)?.iter().map(read).collect()
 }
 
 fn not_found<S: ResultStore + ?Sized>(store: &S, text: &str) -> StoreError {

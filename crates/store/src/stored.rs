@@ -1,9 +1,8 @@
 //! Runs as they are stored: the result's text, and the blobs of histograms and series.
 
-use crate::rows::{LaneBlob, LatencyMapBlob, PhaseBlobs, SeriesBlob, decode_phase};
+use crate::PhaseIntervals;
+use crate::rows::{HistogramBlob, LaneBlob, LatencyMapBlob, PhaseBlobs, SeriesBlob, decode_phase};
 use crate::series::BlobError;
-use crate::{PhaseIntervals, ResultStore, Store, StoreError};
-use rusqlite::Row;
 
 /// A run with all its stored data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +11,7 @@ pub struct StoredRun {
     pub id: String,
     /// The result (`plumb.result/1`), exactly as it is stored.
     pub result: String,
-    /// Histograms and series, sorted by phase.
+    /// Histograms and series, sorted by phase and kind.
     pub blobs: Vec<StoredBlob>,
 }
 
@@ -29,7 +28,7 @@ pub struct StoredBlob {
     pub data: Vec<u8>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum BlobKind {
     /// Times of the phase's points.
@@ -51,52 +50,36 @@ impl BlobKind {
     }
 }
 
-/// Selects the blobs of each kind: phase, subject, measure, data.
-const BLOBS: [(BlobKind, &str); 5] = [
-    (
-        BlobKind::Intervals,
-        "SELECT seq, '', '', intervals FROM phase WHERE run_id = ?1 AND intervals IS NOT NULL ORDER BY seq",
-    ),
-    (
-        BlobKind::Histogram,
-        "SELECT phase, op, kind, hdr FROM histogram WHERE run_id = ?1 AND scope = 'all' ORDER BY phase, op, kind",
-    ),
-    (
-        BlobKind::Series,
-        "SELECT phase, metric, '', data FROM series WHERE run_id = ?1 AND scope = 'all' ORDER BY phase, metric",
-    ),
-    (BlobKind::Lane, "SELECT phase, device, measure, data FROM lane WHERE run_id = ?1 ORDER BY phase, device, measure"),
-    (BlobKind::LatencyMap, "SELECT phase, op, '', data FROM latency_map WHERE run_id = ?1 ORDER BY phase, op"),
-];
-
-impl Store {
-    /// Returns a run as it is stored. `run` is as in [`ResultStore::find`].
-    ///
-    /// # Errors
-    /// Returns [`StoreError::NoResult`] for a run without a result.
-    pub fn stored_run(&self, run: &str) -> Result<StoredRun, StoreError> {
-        let id = self.find(run)?;
-        let result = self.stored_text(&id)?;
-        let blobs = self.blobs(&id)?;
-        Ok(StoredRun { id, result, blobs })
+impl StoredRun {
+    pub(crate) fn new(
+        id: String,
+        result: String,
+        phases: Vec<PhaseBlobs>,
+        histograms: Vec<HistogramBlob>,
+    ) -> StoredRun {
+        let mut blobs: Vec<StoredBlob> = phases.into_iter().flat_map(stored_blobs).collect();
+        blobs.extend(histograms.into_iter().map(|histogram| {
+            let HistogramBlob { phase, op, kind, hdr } = histogram;
+            blob(BlobKind::Histogram, phase, op, kind, hdr)
+        }));
+        let order = |blob: &StoredBlob| (blob.phase, blob.kind, blob.of.clone(), blob.what.clone());
+        blobs.sort_by_cached_key(order);
+        StoredRun { id, result, blobs }
     }
+}
 
-    /// Returns the histograms and series of a run, sorted by phase. `run` is a whole id.
-    fn blobs(&self, run: &str) -> Result<Vec<StoredBlob>, StoreError> {
-        let failed = self.failed("reading series");
-        let mut blobs = Vec::new();
-        for (kind, sql) in BLOBS {
-            let blob = |row: &Row<'_>| {
-                Ok(StoredBlob { kind, phase: row.get(0)?, of: row.get(1)?, what: row.get(2)?, data: row.get(3)? })
-            };
-            let mut statement = self.connection.prepare_cached(sql).map_err(&failed)?;
-            for blob in statement.query_map([run], blob).map_err(&failed)? {
-                blobs.push(blob.map_err(&failed)?);
-            }
-        }
-        blobs.sort_by_key(|blob| blob.phase);
-        Ok(blobs)
-    }
+fn stored_blobs(phase: PhaseBlobs) -> Vec<StoredBlob> {
+    let PhaseBlobs { seq, intervals, series, lanes, latency_maps, .. } = phase;
+    let mut blobs = Vec::new();
+    blobs.extend(intervals.map(|data| blob(BlobKind::Intervals, seq, String::new(), String::new(), data)));
+    blobs.extend(series.into_iter().map(|one| blob(BlobKind::Series, seq, one.metric, String::new(), one.data)));
+    blobs.extend(lanes.into_iter().map(|lane| blob(BlobKind::Lane, seq, lane.device, lane.measure, lane.data)));
+    blobs.extend(latency_maps.into_iter().map(|map| blob(BlobKind::LatencyMap, seq, map.op, String::new(), map.data)));
+    blobs
+}
+
+fn blob(kind: BlobKind, phase: i64, of: String, what: String, data: Vec<u8>) -> StoredBlob {
+    StoredBlob { kind, phase: u32::try_from(phase).unwrap_or(u32::MAX), of, what, data }
 }
 
 impl PhaseBlobs {

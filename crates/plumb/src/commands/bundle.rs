@@ -12,7 +12,7 @@ use plumb_cli::{output, session};
 use plumb_engine::guard::OutputFile;
 use plumb_report::run::short_id;
 use plumb_report::style::Ink;
-use plumb_store::{ResultStore, Store, StoredRun};
+use plumb_store::{ResultStore, StoredRun};
 use plumb_text::bounded;
 use std::fs::File;
 use std::path::Path;
@@ -23,11 +23,11 @@ pub(super) fn export(arguments: &ExportArguments, path: &Path, common: &Common) 
         return Err(Stopped::usage("--bundle needs the runs to write, such as `plumb export last --bundle FILE`"));
     }
     let key = key::signing_key()?;
-    let store = session::local_store_to_read(common)?;
-    let ids = super::export::selected(&store, arguments)?;
+    let store = session::store_to_read(common)?;
+    let ids = super::export::selected(&*store, arguments)?;
     let mut names = Names::new(arguments.anonymise);
-    names.learn_runs(&store, &ids)?;
-    let stored = ids.iter().map(|id| stored_run(&store, id, &mut names)).collect::<Result<Vec<_>, _>>()?;
+    names.learn_runs(&*store, &ids)?;
+    let stored = ids.iter().map(|id| stored_run(&*store, id, &mut names)).collect::<Result<Vec<_>, _>>()?;
     let bundle = make(&stored, &program(), &names, &key)?;
     OutputFile::named("--bundle", path).replace(&bundle)?;
     output::print(&format!("{}\n", path.display()));
@@ -45,7 +45,7 @@ pub(super) fn make(runs: &[StoredRun], program: &Program, names: &Names, key: &S
 }
 
 /// Returns a run as it is stored, with its names replaced if they are to be.
-pub(super) fn stored_run(store: &Store, id: &str, names: &mut Names) -> Result<StoredRun, Stopped> {
+pub(super) fn stored_run(store: &dyn ResultStore, id: &str, names: &mut Names) -> Result<StoredRun, Stopped> {
     let mut run = store.stored_run(id)?;
     if names.are_replaced() {
         let result = names.shown(store.get(id)?)?;

@@ -88,6 +88,19 @@ fn commands_read_both_databases_alike() {
     ] {
         alike(&home, &url, &shlex::split(words).unwrap().iter().map(String::as_str).collect::<Vec<_>>());
     }
+    home.plumb("key").expect(0);
+    for words in ["export last --bundle NAME.plumb", "site NAME --all"] {
+        for (name, db) in [("local", ""), ("team", url.as_str())] {
+            let words = words.replace("NAME", name);
+            let db = if db.is_empty() { Vec::new() } else { vec!["--db", db] };
+            home.plumb_args(words.split(' ').chain(db)).expect(0);
+        }
+    }
+    home.plumb("verify team.plumb").expect(0);
+    let bundle = |name: &str| std::fs::read(home.work().join(format!("{name}.plumb"))).unwrap();
+    assert!(bundle("team") == bundle("local"), "the same run is the same bundle");
+    let index = |name: &str| std::fs::read_to_string(home.work().join(name).join("index.html")).unwrap();
+    assert_eq!(index("team"), index("local"));
     let list = home.plumb("list --json").expect(0).json();
     let id = list[0]["id"].as_str().unwrap();
     for part in [id, &id[..13], &id[24..], &id.to_uppercase()[24..]] {

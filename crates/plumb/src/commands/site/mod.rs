@@ -13,12 +13,13 @@ use plumb_cli::output::error_line;
 use plumb_cli::{output, session};
 use plumb_report::full::PageLink;
 use plumb_report::site::{SiteComparison, SiteFiles, SiteIndex, SiteRun};
-use plumb_store::{Filter, QueryCell, ResultStore, RunStatus, Store, StoreError};
+use plumb_result::Comparison;
+use plumb_store::{Filter, ResultStore, RunStatus, StoreError};
 use std::collections::BTreeSet;
 
 /// A site that is being written.
 struct Site<'a> {
-    store: &'a Store,
+    store: &'a dyn ResultStore,
     directory: SiteDirectory,
     names: Names,
     /// Key that signs the bundles; `None` without bundles.
@@ -30,22 +31,22 @@ pub(crate) fn run(arguments: &SiteArguments, common: &Common) -> Result<End, Sto
     if common.json {
         return Err(Stopped::usage("a site has no JSON; each page of it has its result as a download"));
     }
-    let store = session::local_store_to_read(common)?;
-    let runs = chosen(&store, arguments)?;
-    let comparisons = comparisons(&store, &runs)?;
+    let store = session::store_to_read(common)?;
+    let runs = chosen(&*store, arguments)?;
+    let comparisons = comparisons(&*store, &runs)?;
     let key = match key::exists() {
         true => Some(key::signing_key()?),
         false => None,
     };
     let mut names = Names::new(arguments.anonymise);
     // All names first, so that a text of one run that names the host of another is replaced, too.
-    names.learn_runs(&store, &runs)?;
+    names.learn_runs(&*store, &runs)?;
     for comparison in &comparisons {
         names.learn(&store.comparison(comparison)?)?;
     }
     let files = files(&runs, &comparisons, key.is_some());
     let mut site = Site {
-        store: &store,
+        store: &*store,
         directory: SiteDirectory::prepare(&arguments.directory, files)?,
         names,
         key,
@@ -71,7 +72,7 @@ pub(crate) fn run(arguments: &SiteArguments, common: &Common) -> Result<End, Sto
 }
 
 /// Returns the ids of the chosen runs, newest first.
-fn chosen(store: &Store, arguments: &SiteArguments) -> Result<Vec<String>, Stopped> {
+fn chosen(store: &dyn ResultStore, arguments: &SiteArguments) -> Result<Vec<String>, Stopped> {
     let with_result = |filter: &Filter| -> Result<Vec<String>, Stopped> {
         let has_result = |run: &String| !matches!(store.get(run), Err(StoreError::NoResult { .. }));
         // A retracted run is published only by its id.
@@ -108,18 +109,12 @@ fn chosen(store: &Store, arguments: &SiteArguments) -> Result<Vec<String>, Stopp
 }
 
 /// Returns the stored comparisons, newest first, whose runs are all chosen: the page of another would show runs that are not.
-fn comparisons(store: &Store, runs: &[String]) -> Result<Vec<String>, Stopped> {
+fn comparisons(store: &dyn ResultStore, runs: &[String]) -> Result<Vec<String>, Stopped> {
     let chosen: BTreeSet<&str> = runs.iter().map(String::as_str).collect();
-    let table = store.query("SELECT id FROM comparison ORDER BY made_at DESC, id")?;
-    let mut found = Vec::new();
-    for row in table.rows {
-        let Some(QueryCell::Text(id)) = row.into_iter().next() else { continue };
-        let of = store.comparison(&id)?.runs;
-        if !of.is_empty() && of.iter().all(|run| chosen.contains(run.as_str())) {
-            found.push(id);
-        }
-    }
-    Ok(found)
+    let is_of_chosen = |comparison: &Comparison| {
+        !comparison.runs.is_empty() && comparison.runs.iter().all(|run| chosen.contains(run.as_str()))
+    };
+    Ok(store.comparisons()?.into_iter().filter(|(_, one)| is_of_chosen(one)).map(|(id, _)| id).collect())
 }
 
 fn files_of(directory: &str, id: &str, has_bundle: bool) -> SiteFiles {
