@@ -57,7 +57,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "python3-openpyxl", purpose: "another reader of workbooks" },
     Package { name: "python3-pandas", purpose: "the notebook of examples/" },
     Package { name: "r-base-core", purpose: "the script of examples/" },
-    Package { name: "ansible-core", purpose: "the inventory of examples/" },
+    Package { name: "ansible-core", purpose: "the inventory of examples/, the collection of packaging/" },
     Package { name: "jq", purpose: "the inventory of examples/" },
     Package { name: "minisign", purpose: "another maker and reader of bundles' signatures" },
     Package { name: "docker-compose", purpose: "the services of examples/" },

@@ -31,7 +31,7 @@ pub(super) fn check() -> Result<()> {
     }
     job(&yaml(&dir.join("kubernetes/job.yaml"))?)?;
     let play = place.path().join("play.yml");
-    std::fs::write(&play, "- hosts: localhost\n  roles: [plumb]\n")?;
+    std::fs::write(&play, "- hosts: localhost\n  roles: [install, agent, compare]\n")?;
     run(quiet("ansible-playbook")
         .args(["--syntax-check", "--inventory", "localhost,"])
         .arg(&play)
@@ -75,7 +75,7 @@ fn name_this_release(read: &dyn Fn(&str) -> Result<String>) -> Result<()> {
         ("packaging/aur/PKGBUILD", vec![format!("pkgver={version}\n")]),
         ("packaging/nix/package.nix", vec![format!("version = \"{version}\";")]),
         ("packaging/kubernetes/job.yaml", vec![format!("image: plumb:{version}\n")]),
-        ("packaging/ansible/roles/plumb/defaults/main.yml", vec![deb.clone()]),
+        ("packaging/ansible/roles/install/defaults/main.yml", vec![deb.clone()]),
         ("docs/install.md", vec![deb, intel.clone(), image::name(), wheel.clone()]),
         ("docs/python.md", vec![wheel]),
     ];

@@ -10,6 +10,7 @@ mod agents_lost;
 mod agents_strangers;
 mod agents_studies;
 mod anonymise;
+mod ansible;
 mod audit;
 mod bonnie;
 mod both_stores;
