@@ -8,7 +8,7 @@ mod command_context;
 mod commands;
 mod help;
 
-use args::{Arguments, FarEndArguments, PlumbCommand, Tool};
+use args::{Arguments, FarEndArguments, K8sCommand, PlumbCommand, Tool};
 use clap::Parser;
 use commands::names::Names;
 use commands::study::StudyCommand;
@@ -168,6 +168,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         PlumbCommand::Check { path } => commands::check::run(path, common),
         PlumbCommand::VerifyCapacity(arguments) => commands::capacity::run(arguments, common),
         PlumbCommand::Agent(arguments) => commands::agent::run(arguments),
+        PlumbCommand::K8s { command: K8sCommand::Render(arguments) } => commands::k8s::render(arguments),
         PlumbCommand::Watch(arguments) => commands::watch::run(arguments, common),
         PlumbCommand::Explain { code } => commands::explain::run(code.as_deref(), common),
         PlumbCommand::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),

@@ -2,12 +2,14 @@
 
 mod compare;
 mod export;
+mod k8s;
 mod measure;
 mod net;
 mod publish;
 
 pub(crate) use compare::{CompareArguments, GateArguments, NoiseArguments};
 pub(crate) use export::ExportArguments;
+pub(crate) use k8s::{K8sCommand, RenderArguments};
 pub(crate) use measure::{FitForArguments, RunArguments, SweepArguments, TryArguments, WatchArguments};
 pub(crate) use net::NetArguments;
 pub(crate) use plumb_cli::agent::AgentArguments;
@@ -84,6 +86,11 @@ pub(crate) enum PlumbCommand {
     Net(NetArguments),
     /// Let clients on other hosts measure here: `plumb run --hosts`, `plumb as fio --client`.
     Agent(AgentArguments),
+    /// Measure in Kubernetes: print manifests, or write a Helm chart.
+    K8s {
+        #[command(subcommand)]
+        command: K8sCommand,
+    },
     /// Watch devices live: rates, latency, queue, utilisation, and which processes do the I/O. No load.
     Watch(WatchArguments),
     /// Explain a check: what it means, why it matters, what to do.

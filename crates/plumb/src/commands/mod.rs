@@ -13,6 +13,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fit_for;
 pub(crate) mod gate;
+pub(crate) mod k8s;
 pub(crate) mod key;
 pub(crate) mod marks;
 pub(crate) mod measure;

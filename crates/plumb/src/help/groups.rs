@@ -11,7 +11,7 @@ pub(crate) struct Group {
 pub(crate) const GROUPS: &[Group] = &[
     Group { heading: "Measure storage", commands: &["try", "fit-for", "check", "verify-capacity", "posix"] },
     Group { heading: "Compare", commands: &["compare", "gate", "noise", "sweep", "study"] },
-    Group { heading: "Run a workload", commands: &["run", "workloads", "as", "trace", "net", "agent"] },
+    Group { heading: "Run a workload", commands: &["run", "workloads", "as", "trace", "net", "agent", "k8s"] },
     Group { heading: "Watch and understand", commands: &["watch", "explain", "audit"] },
     Group {
         heading: "Results",

@@ -495,6 +495,27 @@ pub(crate) const TOPICS: &[Topic] = &[
         exits: &[exit("0", "ended by a signal, or keys are made"), USAGE, exit("4", "the address cannot be had")],
     },
     Topic {
+        command: "k8s",
+        examples: &[example(
+            "Measure the default storage class",
+            "plumb k8s render --image registry.example.org/plumb:0.1.0",
+        )],
+        exits: &[DONE, WRONG_WORDS],
+    },
+    Topic {
+        command: "k8s render",
+        examples: &[
+            example(
+                "Measure a storage class",
+                "plumb k8s render --image IMAGE --storage-class fast --size 50Gi --set size=40GiB | kubectl apply -f -",
+            ),
+            example("Compare two", "plumb k8s render --image IMAGE --storage-class fast --storage-class slow"),
+            example("Measure by four pods at once", "plumb k8s render --image IMAGE --hosts 4"),
+            example("Write a Helm chart", "plumb k8s render --image IMAGE --hosts 4 --chart plumb-chart"),
+        ],
+        exits: &[DONE, WRONG_WORDS, READ_IO],
+    },
+    Topic {
         command: "verify-capacity",
         examples: &[
             example("Look for a counterfeit in seconds", "plumb verify-capacity --quick --destroy SERIAL /dev/sdb"),

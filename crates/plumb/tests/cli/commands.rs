@@ -129,6 +129,7 @@ fn all_commands(home: &Home) -> Vec<String> {
     all.extend(["plan", "run", "resume", "report", "list"].map(|command| format!("study {command}")));
     all.extend(["record", "show", "compare", "replay", "fit", "convert"].map(|command| format!("trace {command}")));
     all.extend(["explain", "diff", "matrix"].map(|command| format!("posix {command}")));
+    all.push("k8s render".to_owned());
     all.extend(["", " add", " list", " revoke"].map(|command| format!("serve token{command}")));
     all
 }

@@ -50,6 +50,7 @@ mod iostat;
 mod iozone;
 mod iperf2;
 mod iperf3;
+mod k8s;
 mod leftovers;
 mod live_export;
 mod made_files;

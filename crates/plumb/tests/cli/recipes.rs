@@ -5,7 +5,7 @@ use crate::agents_lost::address;
 use crate::common::needs::{self, PYTHON};
 use crate::common::{CommandOutput, Home, wait_until};
 use crate::mpi_hosts::Hosts;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -25,29 +25,29 @@ fn given(program: &str, arguments: &[&str], input: &str) -> Output {
 }
 
 /// Returns the documents in a YAML text.
-fn documents(text: &str) -> Vec<Value> {
+pub(crate) fn documents(text: &str) -> Vec<Value> {
     const READ: &str = "import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.stdin))))";
     let output = given(PYTHON, &["-c", READ], text);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn has_yaml() -> bool {
+pub(crate) fn has_yaml() -> bool {
     needs::program(PYTHON, &["-c", "import yaml"])
 }
 
-fn words(command: &Value) -> Vec<String> {
+pub(crate) fn words(command: &Value) -> Vec<String> {
     command.as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
 }
 
-fn value_of<'a>(words: &'a [String], option: &str) -> &'a str {
+pub(crate) fn value_of<'a>(words: &'a [String], option: &str) -> &'a str {
     let place = words.iter().position(|word| word == option).unwrap_or_else(|| panic!("{option} in {words:?}"));
     &words[place + 1]
 }
 
 /// Runs the command lines of a recipe: an agent on each host, and then the measurement. Only directories, host names
 /// and the duration differ.
-fn measures(agent: &[String], run: &[String], expected: usize) {
+pub(crate) fn measures(agent: &[String], run: &[String], expected: usize) {
     if !needs::root_and(&["ip"]) {
         return;
     }
@@ -94,12 +94,13 @@ fn lacks(value: &Value, of: &Value, path: &str, found: &mut Vec<String>) {
 
 /// Returns the parts of a document that Kubernetes' own types do not know, or its error: kubectl parses and prints it.
 /// That needs no cluster.
-fn unknown_to_kubernetes(document: &Value) -> Vec<String> {
-    let set = match document["kind"].as_str().unwrap() {
-        "Service" => ["selector", "app=plumb-agent"],
-        _ => ["env", "PLUMB_CHECKED=1"],
+pub(crate) fn unknown_to_kubernetes(document: &Value) -> Vec<String> {
+    let change: &[&str] = match document["kind"].as_str().unwrap() {
+        "Service" | "PersistentVolumeClaim" => &["label", "checked=yes"],
+        _ => &["set", "env", "PLUMB_CHECKED=1"],
     };
-    let output = given("kubectl", &["set", set[0], "--local", "-f", "-", set[1], "-o", "json"], &document.to_string());
+    let words = [change, &["--local", "-f", "-", "-o", "json"]].concat();
+    let output = given("kubectl", &words, &document.to_string());
     if !output.status.success() {
         return vec![String::from_utf8_lossy(&output.stderr).into_owned()];
     }
@@ -109,71 +110,11 @@ fn unknown_to_kubernetes(document: &Value) -> Vec<String> {
 }
 
 /// Returns the second number of kubectl's release.
-fn kubectl_minor() -> u32 {
+pub(crate) fn kubectl_minor() -> u32 {
     let output = given("kubectl", &["version", "--client", "-o", "json"], "");
     let version: Value = serde_json::from_slice(&output.stdout).unwrap();
     let minor = version["clientVersion"]["minor"].as_str().unwrap();
     minor.trim_end_matches(|letter: char| !letter.is_ascii_digit()).parse().unwrap()
-}
-
-// Protects the Kubernetes recipe: each field exists in the API, names and ports match, and its command lines measure.
-#[test]
-fn the_kubernetes_recipe_is_read_and_measures() {
-    let text = std::fs::read_to_string(recipe("kubernetes.yaml")).unwrap();
-    if !has_yaml() {
-        return;
-    }
-    let all = documents(&text);
-    let [service, agents, run] = all.as_slice() else { panic!("{} documents", all.len()) };
-    let pod = |job: &Value| job["spec"]["template"]["spec"].clone();
-    let container = |job: &Value| pod(job)["containers"][0].clone();
-    let (agent, runs) = (words(&container(agents)["command"]), words(&container(run)["command"]));
-    // The names that the service gives to the job's pods.
-    let count = agents["spec"]["completions"].as_u64().unwrap();
-    assert_eq!(agents["spec"]["parallelism"], count);
-    let (job, domain) = (agents["metadata"]["name"].as_str().unwrap(), pod(agents)["subdomain"].clone());
-    assert_eq!((&domain, &service["spec"]["clusterIP"]), (&service["metadata"]["name"], &json!("None")));
-    let names: Vec<String> = (0..count).map(|pod| format!("{job}-{pod}.{}", domain.as_str().unwrap())).collect();
-    assert_eq!(value_of(&runs, "--hosts"), names.join(","));
-    assert_eq!(service["spec"]["selector"], agents["spec"]["template"]["metadata"]["labels"]);
-    assert_eq!(service["spec"]["ports"][0]["port"], container(agents)["ports"][0]["containerPort"]);
-    for (job, secret, keys) in [(agents, "plumb-agent", "server.keys"), (run, "plumb-client", "client.keys")] {
-        let mounts = container(job)["volumeMounts"].as_array().unwrap().clone();
-        let volumes = pod(job)["volumes"].as_array().unwrap().clone();
-        let mounted = |mount: &Value| volumes.iter().any(|volume| volume["name"] == mount["name"]);
-        assert!(mounts.iter().all(mounted), "{mounts:?}");
-        assert!(volumes.iter().any(|volume| volume["secret"]["secretName"] == secret));
-        let words = words(&container(job)["command"]);
-        assert!(words.iter().any(|word| *word == format!("/keys/{keys}")), "{words:?}");
-    }
-    measures(&agent, &runs, count as usize);
-    if !needs::tools(&["kubectl"]) {
-        return;
-    }
-    // Debian's kubectl is older than the field.
-    let newer: &[&str] = if kubectl_minor() < 21 { &[".spec.completionMode"] } else { &[] };
-    for document in &all {
-        let unknown = unknown_to_kubernetes(document);
-        assert!(unknown.iter().all(|path| newer.contains(&path.as_str())), "{unknown:?}");
-    }
-    let mut wrong = agents.clone();
-    wrong["spec"]["template"]["spec"]["restartPolicyy"] = json!("Never");
-    assert!(unknown_to_kubernetes(&wrong).iter().any(|path| path.ends_with(".restartPolicyy")));
-    wrong = agents.clone();
-    wrong["spec"]["parallelism"] = json!("four");
-    assert!(unknown_to_kubernetes(&wrong)[0].contains("arallelism"));
-    // The commands in its first lines.
-    let home = Home::new();
-    home.plumb("agent --init keys").expect(0);
-    let secrets: Vec<&str> =
-        text.lines().filter_map(|line| Some(&line[line.find("kubectl create secret")?..])).collect();
-    assert_eq!(secrets.len(), 2);
-    for (secret, name) in secrets.into_iter().zip(["plumb-agent", "plumb-client"]) {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("{secret} --dry-run=client -o json")]).current_dir(home.work());
-        let made = CommandOutput::run(command).expect(0).json();
-        assert_eq!((&made["kind"], &made["metadata"]["name"]), (&json!("Secret"), &json!(name)));
-    }
 }
 
 // Protects the Compose recipe: Compose itself parses it, services and hosts match, and its command lines measure.

@@ -1,0 +1,168 @@
+//! A Helm chart: each value is an expression over `values.yaml`, which has the settings that were given.
+
+use super::settings::Settings;
+use super::{COMPARED, Template, ephemeral};
+use plumb_cli::exit::Stopped;
+use plumb_engine::guard::OutputFile;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Writes the chart into a directory, and returns its files.
+pub(super) fn write(settings: &Settings, directory: &Path) -> Result<Vec<PathBuf>, Stopped> {
+    let templates = directory.join("templates");
+    std::fs::create_dir_all(&templates)
+        .map_err(|error| Stopped::io(format!("cannot create {}: {error}", templates.display())))?;
+    let mut files =
+        vec![(directory.join("Chart.yaml"), description(settings)), (directory.join("values.yaml"), values(settings))];
+    for template in Template::ALL {
+        let text = format!("{{{{- if {} }}}}\n{}{{{{- end }}}}\n", condition(template), template.fill(expression));
+        files.push((templates.join(template.file()), text));
+    }
+    for (path, text) in &files {
+        OutputFile::named("--chart", path).replace(text.as_bytes())?;
+    }
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+fn description(settings: &Settings) -> String {
+    format!(
+        "# Made by `plumb k8s render --chart`.\napiVersion: v2\nname: {}\ndescription: Measures storage classes with Plumb\n\
+         type: application\nversion: {1}\nappVersion: \"{1}\"\n",
+        settings.name,
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+fn values(settings: &Settings) -> String {
+    let set: Vec<&str> = settings.set.iter().flat_map(|pair| ["--set", pair]).collect();
+    format!(
+        "# Prefix of the names of all objects.\nname: {}\nimage: {}\n# Pods that measure together.\nhosts: {}\n\
+         # None for the cluster's default, one, or two to compare.\nstorageClasses: {}\nsize: {}\n\
+         # One volume for all hosts, which needs a class with ReadWriteMany.\nshared: {}\nworkload: {}\n\
+         # Further words of `plumb run`.\nwords: {}\n# Address of a team's database, for `plumb push`; null prints the result.\npushTo: {}\n\
+         # Secret whose key `password` is that of the database.\npushSecret: {}\n",
+        json!(settings.name),
+        json!(settings.image),
+        settings.hosts,
+        json!(settings.classes),
+        json!(settings.size),
+        settings.is_shared,
+        json!(settings.workload),
+        json!(set),
+        json!(settings.push_to),
+        json!(settings.secret),
+    )
+}
+
+/// Returns the condition under which the objects of a template exist.
+fn condition(template: Template) -> &'static str {
+    match template {
+        Template::Claim => ".Values.shared",
+        Template::Agents => SEVERAL,
+        Template::Run => "true",
+    }
+}
+
+const SEVERAL: &str = "gt (int .Values.hosts) 1";
+const COMPARISON: &str = "gt (len .Values.storageClasses) 1";
+
+/// Returns the expression of a key.
+fn expression(key: &str) -> String {
+    let json = |expression: &str| format!("{{{{ {expression} | toJson }}}}");
+    let class = |at: usize| match at {
+        0 => json("first .Values.storageClasses"),
+        at => json(&format!("index .Values.storageClasses {at}")),
+    };
+    let size = json(".Values.size");
+    let choose =
+        |condition: &str, yes: &str, no: &str| format!("{{{{ if {condition} }}}}{yes}{{{{ else }}}}{no}{{{{ end }}}}");
+    // Without the line's own indent, which the template has before the key.
+    let item = |indent: usize, text: &str| format!("{:indent$}- {text}", "");
+    match key {
+        "name" => "{{ .Values.name }}".to_owned(),
+        "agent" => "{{ .Values.name }}-agent".to_owned(),
+        "run" => "{{ .Values.name }}-run".to_owned(),
+        "namespace" => json(".Release.Namespace"),
+        "image" => json(".Values.image"),
+        "hosts" => "{{ int .Values.hosts }}".to_owned(),
+        "retries" => choose(SEVERAL, "4", "0"),
+        "class" => class(0),
+        "size" => size,
+        "secret" => "{{ .Values.pushSecret }}".to_owned(),
+        "volume" => choose(
+            ".Values.shared",
+            "{name: data, persistentVolumeClaim: {claimName: {{ .Values.name }}}}",
+            &ephemeral("data", &class(0), &size),
+        ),
+        "measure" => choose(
+            COMPARISON,
+            &json("list \"plumb\" \"compare\" \"/one\" \"/other\" \"--for\" .Values.workload"),
+            &choose(
+                SEVERAL,
+                &format!(
+                    "{HOSTS}{}",
+                    json(
+                        "concat (list \"plumb\" \"run\" .Values.workload \"--at\" \"/data\" \"--hosts\" (join \",\" $hosts) \"--hosts-keys\" \"/keys/client.keys\") .Values.words"
+                    )
+                ),
+                &json("concat (list \"plumb\" \"run\" .Values.workload \"--at\" \"/data\") .Values.words"),
+            ),
+        ),
+        "result" => choose(
+            ".Values.pushTo",
+            &json("list \"plumb\" \"push\" \"--to\" .Values.pushTo"),
+            &json("list \"plumb\" \"export\""),
+        ),
+        "mounts" => {
+            let compared: Vec<String> =
+                COMPARED.iter().map(|(name, path)| item(12, &format!("{{name: {name}, mountPath: {path}}}"))).collect();
+            choose(
+                COMPARISON,
+                &compared.join("\n"),
+                &choose(
+                    SEVERAL,
+                    &item(12, "{name: keys, mountPath: /keys, readOnly: true}"),
+                    &item(12, "{name: data, mountPath: /data}"),
+                ),
+            )
+        }
+        "volumes" => {
+            let compared: Vec<String> = COMPARED
+                .iter()
+                .enumerate()
+                .map(|(at, (name, _))| item(8, &ephemeral(name, &class(at), &size)))
+                .collect();
+            choose(
+                COMPARISON,
+                &compared.join("\n"),
+                &choose(
+                    SEVERAL,
+                    &item(8, "{name: keys, secret: {secretName: {{ .Values.name }}-client, defaultMode: 0440}}"),
+                    &item(8, &ephemeral("data", &class(0), &size)),
+                ),
+            )
+        }
+        other => unreachable!("the templates have no key {other}"),
+    }
+}
+
+/// Makes the list of the agents' names.
+const HOSTS: &str = "{{- $hosts := list }}{{- range $host := until (int .Values.hosts) }}\
+                     {{- $hosts = append $hosts (printf \"%s-agent-%d.%s\" $.Values.name $host $.Values.name) }}{{- end }} ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects the chart: every key of the templates has an expression, and every expression is whole.
+    #[test]
+    fn every_key_has_a_whole_expression() {
+        for template in Template::ALL {
+            let text = template.fill(expression);
+            assert_eq!(text.matches("{{").count(), text.matches("}}").count() - text.matches("}}}}").count(), "{text}");
+            let opened = text.matches("{{ if ").count() + text.matches("{{- range ").count();
+            assert_eq!(opened, text.matches("{{ end }}").count() + text.matches("{{- end }}").count());
+            assert!(!text.contains("@{"));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `plumb k8s render`: kubectl's own types know every field, objects that refer to each other match, and the command lines measure.
+//! No cluster runs here.
+
+use crate::common::{CommandOutput, Home, needs};
+use crate::recipes::{documents, has_yaml, kubectl_minor, measures, unknown_to_kubernetes, value_of, words};
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// Returns the documents of a rendering.
+fn rendered(home: &Home, options: &str) -> Vec<Value> {
+    documents(&home.plumb(&format!("k8s render --image registry/plumb:1 {options}")).expect(0).out)
+}
+
+fn pod(job: &Value) -> &Value {
+    &job["spec"]["template"]["spec"]
+}
+
+/// Requires that every mount has a volume, and that kubectl knows every field.
+fn assert_sound(all: &[Value]) {
+    for job in all.iter().filter(|document| document["kind"] == "Job") {
+        let pod = pod(job);
+        let names: Vec<&str> =
+            pod["volumes"].as_array().unwrap().iter().map(|volume| volume["name"].as_str().unwrap()).collect();
+        for container in ["initContainers", "containers"].iter().filter_map(|kind| pod[*kind].as_array()).flatten() {
+            for mount in container["volumeMounts"].as_array().unwrap() {
+                assert!(names.contains(&mount["name"].as_str().unwrap()), "{mount} has no volume: {names:?}");
+            }
+        }
+    }
+    if !needs::tools(&["kubectl"]) {
+        return;
+    }
+    // Debian's kubectl is older than the field; a namespace that is null is none.
+    let newer: &[&str] = if kubectl_minor() < 21 { &[".spec.completionMode"] } else { &[] };
+    for document in all {
+        let unknown = unknown_to_kubernetes(document);
+        let is_known = |path: &String| {
+            newer.contains(&path.as_str()) || path == ".metadata.namespace" || path.ends_with(".storageClassName")
+        };
+        assert!(unknown.iter().all(is_known), "{unknown:?}");
+    }
+}
+
+// Protects a measurement by several pods: names, ports, secrets and the service fit each other, and the printed commands measure.
+#[test]
+fn agents_of_several_hosts_are_found_and_measure() {
+    if !has_yaml() {
+        return;
+    }
+    let home = Home::new();
+    let all = rendered(&home, "--hosts 3 --name fast --namespace bench --set depth=8");
+    let [service, agents, run] = all.as_slice() else { panic!("{} documents", all.len()) };
+    let agent = words(&pod(agents)["containers"][0]["command"]);
+    let measure = words(&pod(run)["initContainers"][0]["command"]);
+    let names: Vec<String> = (0..3).map(|host| format!("fast-agent-{host}.fast")).collect();
+    assert_eq!(value_of(&measure, "--hosts"), names.join(","));
+    assert_eq!((&agents["spec"]["completions"], &agents["metadata"]["name"]), (&json!(3), &json!("fast-agent")));
+    assert_eq!((&pod(agents)["subdomain"], &service["metadata"]["name"]), (&json!("fast"), &json!("fast")));
+    assert_eq!(service["spec"]["selector"], agents["spec"]["template"]["metadata"]["labels"]);
+    assert!(all.iter().all(|document| document["metadata"]["namespace"] == "bench"));
+    assert_sound(&all);
+    measures(&agent, &measure, 3);
+    if !needs::tools(&["kubectl"]) {
+        return;
+    }
+    let mut wrong = agents.clone();
+    wrong["spec"]["template"]["spec"]["restartPolicyy"] = json!("Never");
+    assert!(unknown_to_kubernetes(&wrong).iter().any(|path| path.ends_with(".restartPolicyy")));
+    wrong = agents.clone();
+    wrong["spec"]["parallelism"] = json!("four");
+    assert!(unknown_to_kubernetes(&wrong)[0].contains("arallelism"));
+    // The commands in its first lines make the secrets that the pods mount.
+    home.plumb("agent --init keys").expect(0);
+    let text = home.plumb("k8s render --image registry/plumb:1 --hosts 3 --name fast").expect(0).out;
+    for (name, pod) in [("fast-agent", pod(agents)), ("fast-client", pod(run))] {
+        let secret = text
+            .lines()
+            .find_map(|line| line.find("kubectl create").map(|at| &line[at..]).filter(|line| line.contains(name)));
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{} --dry-run=client -o json", secret.unwrap())]).current_dir(home.work());
+        let made = CommandOutput::run(command).expect(0).json();
+        assert_eq!((&made["kind"], &made["metadata"]["name"]), (&json!("Secret"), &json!(name)));
+        let volumes = pod["volumes"].as_array().unwrap();
+        assert!(volumes.iter().any(|volume| volume["secret"]["secretName"] == name), "{volumes:?}");
+    }
+}
+
+// Protects the other forms: one volume, one volume for all, two classes against each other, and results that are pushed.
+#[test]
+fn one_pod_shared_volumes_and_two_classes_are_sound() {
+    if !has_yaml() {
+        return;
+    }
+    let home = Home::new();
+    let one = rendered(&home, "--storage-class fast --size 50Gi --push-to postgres://ci@db/results");
+    let [job] = one.as_slice() else { panic!("{} documents", one.len()) };
+    assert_eq!(words(&pod(job)["initContainers"][0]["command"]).join(" "), "plumb run random-read --at /data");
+    assert_eq!(words(&pod(job)["containers"][0]["command"]).join(" "), "plumb push --to postgres://ci@db/results");
+    let claim = &pod(job)["volumes"][0]["ephemeral"]["volumeClaimTemplate"]["spec"];
+    assert_eq!(
+        (&claim["storageClassName"], &claim["resources"]["requests"]["storage"]),
+        (&json!("fast"), &json!("50Gi"))
+    );
+    let shared = rendered(&home, "--hosts 2 --shared");
+    assert_eq!(shared[0]["kind"], "PersistentVolumeClaim");
+    assert_eq!(pod(&shared[2])["volumes"][0]["persistentVolumeClaim"]["claimName"], shared[0]["metadata"]["name"]);
+    let two = rendered(&home, "--storage-class fast --storage-class slow --for random-write");
+    assert_eq!(
+        words(&pod(&two[0])["initContainers"][0]["command"]).join(" "),
+        "plumb compare /one /other --for random-write"
+    );
+    for all in [&one, &shared, &two] {
+        assert_sound(all);
+    }
+    // The printed comparison measures.
+    for place in ["one", "other"] {
+        std::fs::create_dir(home.work().join(place)).unwrap();
+    }
+    home.plumb("compare one other --for random-write --budget 2s --size 1MiB").expect_measured();
+}
+
+// Protects a cluster from a wrong object, and the user from a late error: each wrong value is refused with its option.
+#[test]
+fn wrong_values_are_refused() {
+    let home = Home::new();
+    for (options, said) in [
+        ("--name Plumb", "--name"),
+        ("--namespace a/b", "--namespace"),
+        ("--size 20GB", "--size"),
+        ("--storage-class a --storage-class b --storage-class c", "3 times"),
+        ("--storage-class a --storage-class b --hosts 2", "one pod"),
+        ("--shared", "--hosts"),
+        ("--for nothing", "nothing"),
+        ("--for random-read,random-write", "one workload"),
+        ("--set size", "KEY=VALUE"),
+        ("--hosts 0", "--hosts"),
+    ] {
+        home.plumb(&format!("k8s render --image registry/plumb:1 {options}")).expect(2).expect_stderr(&[said]);
+    }
+    let text = home.plumb("k8s render --image registry/plumb:1 --set name=x\"}:--- --push-to 'a: b'");
+    assert_eq!(text.code, 2, "{text:?}");
+}
+
+// Protects the chart: it has the same objects, and the values that were given.
+#[test]
+fn a_chart_has_the_same_objects() {
+    if !has_yaml() {
+        return;
+    }
+    let home = Home::new();
+    home.plumb("k8s render --image registry/plumb:1 --hosts 2 --set size=1GiB --chart chart").expect(0);
+    let read = |name: &str| std::fs::read_to_string(home.work().join("chart").join(name)).unwrap();
+    let values = documents(&read("values.yaml"))[0].clone();
+    assert_eq!((&values["hosts"], &values["words"]), (&json!(2), &json!(["--set", "size=1GiB"])));
+    assert_eq!(documents(&read("Chart.yaml"))[0]["apiVersion"], "v2");
+    let used = [read("templates/agents.yaml"), read("templates/run.yaml"), read("templates/claim.yaml")].concat();
+    for key in values.as_object().unwrap().keys() {
+        assert!(used.contains(&format!(".Values.{key}")), "no template uses {key}");
+    }
+}
