@@ -1,4 +1,4 @@
-//! The database behind the server: a local file, or a team's PostgreSQL.
+//! The database that the server shows: a local file, or a team's PostgreSQL.
 
 use plumb_cli::common::Common;
 use plumb_cli::exit::Stopped;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Longest time that a team's server works on a statement: less than a request may take.
 const STATEMENT_TIME: Duration = Duration::from_secs(50);
 
-/// The database behind the server.
+/// The database that the server shows.
 #[derive(Debug, Clone)]
 pub enum ServedDatabase {
     /// A local file, which has this version's schema.

@@ -35,7 +35,7 @@ pub(crate) struct RenderArguments {
     /// Let all of them mount one volume (ReadWriteMany).
     #[arg(long)]
     pub shared: bool,
-    /// A named workload.
+    /// Workload to run, as `plumb workloads` names it.
     #[arg(long = "for", value_name = "WORKLOAD", default_value = "random-read")]
     pub workload: String,
     /// A key of the workload, as in `plumb run --set`; may be given several times.

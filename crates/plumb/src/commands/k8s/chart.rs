@@ -74,8 +74,6 @@ fn expression(key: &str) -> String {
         at => json(&format!("index .Values.storageClasses {at}")),
     };
     let size = json(".Values.size");
-    let choose =
-        |condition: &str, yes: &str, no: &str| format!("{{{{ if {condition} }}}}{yes}{{{{ else }}}}{no}{{{{ end }}}}");
     // Without the line's own indent, which the template has before the key.
     let item = |indent: usize, text: &str| format!("{:indent$}- {text}", "");
     match key {
@@ -94,57 +92,41 @@ fn expression(key: &str) -> String {
             "{name: data, persistentVolumeClaim: {claimName: {{ .Values.name }}}}",
             &ephemeral("data", &class(0), &size),
         ),
-        "measure" => choose(
-            COMPARISON,
+        "measure" => by_case(
             &json("list \"plumb\" \"compare\" \"/one\" \"/other\" \"--for\" .Values.workload"),
-            &choose(
-                SEVERAL,
-                &format!(
-                    "{HOSTS}{}",
-                    json(
-                        "concat (list \"plumb\" \"run\" .Values.workload \"--at\" \"/data\" \"--hosts\" (join \",\" $hosts) \"--hosts-keys\" \"/keys/client.keys\") .Values.words"
-                    )
-                ),
-                &json("concat (list \"plumb\" \"run\" .Values.workload \"--at\" \"/data\") .Values.words"),
-            ),
+            &format!("{HOSTS}{}", json(MEASURE_WITH_HOSTS)),
+            &json("concat (list \"plumb\" \"run\" .Values.workload \"--at\" \"/data\") .Values.words"),
         ),
         "result" => choose(
             ".Values.pushTo",
             &json("list \"plumb\" \"push\" \"--to\" .Values.pushTo"),
             &json("list \"plumb\" \"export\""),
         ),
-        "mounts" => {
-            let compared: Vec<String> =
-                COMPARED.iter().map(|(name, path)| item(12, &format!("{{name: {name}, mountPath: {path}}}"))).collect();
-            choose(
-                COMPARISON,
-                &compared.join("\n"),
-                &choose(
-                    SEVERAL,
-                    &item(12, "{name: keys, mountPath: /keys, readOnly: true}"),
-                    &item(12, "{name: data, mountPath: /data}"),
-                ),
-            )
-        }
-        "volumes" => {
-            let compared: Vec<String> = COMPARED
-                .iter()
-                .enumerate()
-                .map(|(at, (name, _))| item(8, &ephemeral(name, &class(at), &size)))
-                .collect();
-            choose(
-                COMPARISON,
-                &compared.join("\n"),
-                &choose(
-                    SEVERAL,
-                    &item(8, "{name: keys, secret: {secretName: {{ .Values.name }}-client, defaultMode: 0440}}"),
-                    &item(8, &ephemeral("data", &class(0), &size)),
-                ),
-            )
-        }
+        "mounts" => by_case(
+            &COMPARED.map(|(name, path)| item(12, &format!("{{name: {name}, mountPath: {path}}}"))).join("\n"),
+            &item(12, "{name: keys, mountPath: /keys, readOnly: true}"),
+            &item(12, "{name: data, mountPath: /data}"),
+        ),
+        "volumes" => by_case(
+            &[0, 1].map(|at| item(8, &ephemeral(COMPARED[at].0, &class(at), &size))).join("\n"),
+            &item(8, "{name: keys, secret: {secretName: {{ .Values.name }}-client, defaultMode: 0440}}"),
+            &item(8, &ephemeral("data", &class(0), &size)),
+        ),
         other => unreachable!("the templates have no key {other}"),
     }
 }
+
+fn choose(condition: &str, yes: &str, no: &str) -> String {
+    format!("{{{{ if {condition} }}}}{yes}{{{{ else }}}}{no}{{{{ end }}}}")
+}
+
+/// Chooses between a comparison, several hosts, and one pod.
+fn by_case(comparison: &str, several: &str, one: &str) -> String {
+    choose(COMPARISON, comparison, &choose(SEVERAL, several, one))
+}
+
+const MEASURE_WITH_HOSTS: &str = "concat (list \"plumb\" \"run\" .Values.workload \"--at\" \"/data\" \"--hosts\" \
+                                  (join \",\" $hosts) \"--hosts-keys\" \"/keys/client.keys\") .Values.words";
 
 /// Makes the list of the agents' names.
 const HOSTS: &str = "{{- $hosts := list }}{{- range $host := until (int .Values.hosts) }}\

@@ -25,7 +25,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Checks the arguments.
+    /// Reads the arguments, and refuses what a cluster or Plumb would refuse later.
     ///
     /// # Errors
     /// Names the option and the value that Kubernetes or Plumb would refuse later.
