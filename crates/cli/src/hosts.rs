@@ -5,6 +5,7 @@ use crate::agent::{self, PORT, local};
 use crate::exit::Stopped;
 use crate::ranks;
 use crate::session;
+use crate::slurm::{self, SLURM};
 use clap::Args;
 use plumb_bench::JoinedRanks;
 use plumb_cluster::star::{self, Greeting, Link, PATIENCE, RANKS_MAX, Star};
@@ -12,6 +13,7 @@ use plumb_cluster::{JoinError, Joined};
 use plumb_lab::FarProgram;
 use plumb_tls::{Channel, ChannelError, Trust};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -33,7 +35,8 @@ const SETTING: &str = "PLUMB_HOSTS_PATIENCE";
 #[derive(Debug, Clone, Default, Args)]
 pub struct HostsArguments {
     /// Make the runs on these hosts at once, and none here: HOST or HOST:PORT where `plumb agent --listen` runs, or ssh:HOST, which
-    /// needs nothing there. `local` or unix:PATH is an agent of yours on this host. Paths are those of the hosts.
+    /// needs nothing there. `local` or unix:PATH is an agent of yours on this host, `slurm:` all nodes of the Slurm job. Paths are
+    /// those of the hosts.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub hosts: Vec<String>,
     /// Hosts from a file, one per line.
@@ -66,7 +69,7 @@ impl HostsArguments {
     /// # Errors
     /// The file cannot be read, or names no host.
     pub fn named(&self) -> Result<Vec<String>, Stopped> {
-        let mut hosts = self.hosts.clone();
+        let mut hosts = with_whole_lists(&self.hosts);
         if let Some(path) = &self.hosts_file {
             hosts.extend(listed(path)?);
         }
@@ -76,6 +79,22 @@ impl HostsArguments {
             false => Ok(hosts),
         }
     }
+}
+
+/// Joins the parts of a list of nodes such as `slurm:n[1,3]`, which the comma has split.
+fn with_whole_lists(hosts: &[String]) -> Vec<String> {
+    let is_open = |host: &String| host.starts_with(SLURM) && host.matches('[').count() > host.matches(']').count();
+    let mut whole: Vec<String> = Vec::new();
+    for host in hosts {
+        match whole.last_mut() {
+            Some(last) if is_open(last) => {
+                last.push(',');
+                last.push_str(host);
+            }
+            _ => whole.push(host.clone()),
+        }
+    }
+    whole
 }
 
 /// Makes a socket path absolute, because a study starts its runs in another directory.
@@ -91,8 +110,15 @@ fn make_absolute(host: &mut String) {
 pub struct HostPlace {
     /// Name as typed, and as results have it.
     pub name: String,
-    /// HOST:PORT, `ssh:` with ssh's argument, `local`, or `unix:` with a path.
+    /// HOST:PORT, `ssh:` with ssh's argument, `local`, `unix:` with a path, or `slurm:` with nodes of the job.
     pub address: String,
+}
+
+impl HostPlace {
+    /// Returns the node of the Slurm job that this host is.
+    fn node(&self) -> Option<&str> {
+        self.address.strip_prefix(SLURM)
+    }
 }
 
 /// Parses hosts as `--hosts` has them.
@@ -102,7 +128,9 @@ pub fn places(hosts: &[String]) -> Vec<HostPlace> {
 
 fn with_port(host: &str) -> String {
     match host.rsplit_once(':') {
-        _ if host == local::LOCAL || host.starts_with("ssh:") || host.starts_with(local::UNIX) => host.to_owned(),
+        _ if host == local::LOCAL || ["ssh:", SLURM, local::UNIX].iter().any(|prefix| host.starts_with(prefix)) => {
+            host.to_owned()
+        }
         Some((_, port))
             if port.parse::<u16>().is_ok()
                 && (host.starts_with('[') || !host[..host.len() - port.len() - 1].contains(':')) =>
@@ -150,8 +178,61 @@ pub fn join(hosts: &[HostPlace], keys: Option<&Path>) -> Result<(), Stopped> {
 /// A host cannot be reached, or is named twice.
 pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, Stopped> {
     if ranks::joined().is_some() {
-        return Err(Stopped::usage("hosts are named, and this process was started by MPI: use one of them"));
+        return Err(Stopped::usage(
+            "hosts are named, and this process was started as one of several by MPI or srun: use one of them",
+        ));
     }
+    let hosts = with_nodes_of_job(hosts)?;
+    check_names(&hosts)?;
+    let trust = keys.map(Trust::load).transpose().map_err(Stopped::usage)?;
+    let nodes: Vec<String> = hosts.iter().filter_map(HostPlace::node).map(str::to_owned).collect();
+    let mut agents = if nodes.is_empty() { BTreeMap::new() } else { slurm::start_agents(&nodes)? };
+    let started: Vec<Option<Link>> = hosts.iter().map(|host| agents.remove(host.node()?)).collect();
+    let patience = patience();
+    let greeting = |number: usize| Greeting {
+        rank: number as u32 + 1,
+        size: hosts.len() as u32 + 1,
+        patience,
+        name: hosts[number].name.clone(),
+    };
+    // Connects to all hosts in parallel, so that silent ones cost the timeout only once.
+    let links: Vec<Result<Reached, Stopped>> = std::thread::scope(|scope| {
+        let begun: Vec<_> = (0..)
+            .zip(&hosts)
+            .zip(started)
+            .map(|((number, host), link)| {
+                let (greeting, trust) = (greeting(number), trust.as_ref());
+                scope.spawn(move || reach(host, link, trust, &greeting))
+            })
+            .collect();
+        let lost = || Err(Stopped::io("a thread that connects to a host panicked"));
+        begun.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
+    });
+    let reached = links.into_iter().collect::<Result<Vec<Reached>, Stopped>>()?;
+    OWN.with(|own| *own.borrow_mut() = reached.iter().map(|reached| reached.own_address).collect());
+    let links = reached.into_iter().map(|reached| reached.link).collect();
+    let star = Star::lead(links, patience, "agents").map_err(Stopped::io)?;
+    let joined = Joined { cluster: Arc::new(star), mpi: None, host: None };
+    JoinedRanks::meet(joined).map_err(Stopped::io)
+}
+
+/// Replaces `slurm:` by the nodes that it means, each with its own address.
+fn with_nodes_of_job(hosts: &[HostPlace]) -> Result<Vec<HostPlace>, Stopped> {
+    let mut all = Vec::new();
+    for host in hosts {
+        match host.address.strip_prefix(SLURM) {
+            None => all.push(host.clone()),
+            Some(choice) => {
+                let nodes = plumb_cluster::slurm::nodes(choice).map_err(Stopped::usage)?;
+                all.extend(nodes.into_iter().map(|node| HostPlace { address: format!("{SLURM}{node}"), name: node }));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Fails if there are too many hosts, or one has no name or that of another.
+fn check_names(hosts: &[HostPlace]) -> Result<(), Stopped> {
     if hosts.len() as u64 >= u64::from(RANKS_MAX) {
         return Err(Stopped::usage(format!(
             "{} hosts are more than one command leads ({})",
@@ -168,33 +249,7 @@ pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, 
             return Err(Stopped::usage(format!("host {host} is named twice")));
         }
     }
-    let trust = keys.map(Trust::load).transpose().map_err(Stopped::usage)?;
-    let patience = patience();
-    let greeting = |number: usize| Greeting {
-        rank: number as u32 + 1,
-        size: hosts.len() as u32 + 1,
-        patience,
-        name: hosts[number].name.clone(),
-    };
-    // Connects to all hosts in parallel, so that silent ones cost the timeout only once.
-    let links: Vec<Result<Reached, Stopped>> = std::thread::scope(|scope| {
-        let begun: Vec<_> = hosts
-            .iter()
-            .enumerate()
-            .map(|(number, host)| {
-                let (greeting, trust) = (greeting(number), trust.as_ref());
-                scope.spawn(move || reach(host, trust, &greeting))
-            })
-            .collect();
-        let lost = || Err(Stopped::io("a thread that connects to a host panicked"));
-        begun.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
-    });
-    let reached = links.into_iter().collect::<Result<Vec<Reached>, Stopped>>()?;
-    OWN.with(|own| *own.borrow_mut() = reached.iter().map(|reached| reached.own_address).collect());
-    let links = reached.into_iter().map(|reached| reached.link).collect();
-    let star = Star::lead(links, patience, "agents").map_err(Stopped::io)?;
-    let joined = Joined { cluster: Arc::new(star), mpi: None, host: None };
-    JoinedRanks::meet(joined).map_err(Stopped::io)
+    Ok(())
 }
 
 /// Returns `true` if something listens at the address of a host.
@@ -207,18 +262,24 @@ pub fn answers(place: &HostPlace) -> bool {
 }
 
 /// Returns the time after which a silent host is given up.
-fn patience() -> Duration {
+pub(crate) fn patience() -> Duration {
     let configured = std::env::var(SETTING).ok().and_then(|text| text.trim().parse::<u32>().ok());
     configured.filter(|&seconds| seconds > 0).map_or(PATIENCE, |seconds| Duration::from_secs(seconds.into()))
 }
 
-/// Connects to a host, and waits for its agent's answer.
-fn reach(place: &HostPlace, trust: Option<&Trust>, greeting: &Greeting) -> Result<Reached, Stopped> {
+/// Connects to a host whose agent has not been started, and waits for its agent's answer.
+fn reach(
+    place: &HostPlace,
+    started: Option<Link>,
+    trust: Option<&Trust>,
+    greeting: &Greeting,
+) -> Result<Reached, Stopped> {
     let host = &place.name;
     let failed = |why: &dyn std::fmt::Display| Stopped::io(format!("host {host}: {why}"));
-    let mut reached = match place.address.strip_prefix("ssh:") {
-        Some(to) => Reached { link: over_ssh(to)?, own_address: None },
-        None => match local::socket_of(&place.address)? {
+    let mut reached = match (started, place.address.strip_prefix("ssh:")) {
+        (Some(link), _) => Reached { link, own_address: None },
+        (None, Some(to)) => Reached { link: over_ssh(to)?, own_address: None },
+        (None, None) => match local::socket_of(&place.address)? {
             Some(path) => over_socket(&path).map_err(|error| failed(&error))?,
             None => over_tcp(&place.address, trust).map_err(|error| failed(&error))?,
         },
@@ -365,9 +426,9 @@ fn over_ssh(to: &str) -> Result<Link, Stopped> {
 }
 
 /// Standard input of a program on another host, with a guard that keeps it alive.
-struct Alive<W, L> {
-    writer: W,
-    _life: L,
+pub(crate) struct Alive<W, L> {
+    pub writer: W,
+    pub _life: L,
 }
 
 impl<W: io::Write, L> io::Write for Alive<W, L> {

@@ -21,6 +21,7 @@ pub mod ranks;
 pub mod recordings;
 pub mod serve;
 pub mod session;
+pub mod slurm;
 pub mod space_budget;
 pub mod stream;
 pub mod terminal;

@@ -3,9 +3,11 @@
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::session;
+use crate::slurm;
 use plumb_bench::{Follower, JoinedRanks, follow};
 use plumb_cluster::mpi::{self, Alone, MpiIo};
-use plumb_cluster::{StartError, launcher, start};
+use plumb_cluster::slurm::Task;
+use plumb_cluster::{Joined, StartError, launcher, start};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,9 +27,8 @@ thread_local! {
 pub fn join(follower: &mut dyn Follower) -> Result<Option<u8>, Stopped> {
     // Only the first process prints the error; the others end with the same code.
     let is_first = launcher().is_none_or(|(_, rank)| rank == 0);
-    let joined = start()
-        .map_err(Stopped::usage)
-        .and_then(|joined| joined.map(|joined| JoinedRanks::meet(joined).map_err(Stopped::io)).transpose());
+    let joined =
+        started().and_then(|joined| joined.map(|joined| JoinedRanks::meet(joined).map_err(Stopped::io)).transpose());
     let ranks = match joined {
         Ok(None) => return Ok(None),
         Ok(Some(ranks)) => Rc::new(ranks),
@@ -50,6 +51,17 @@ pub fn join(follower: &mut dyn Follower) -> Result<Option<u8>, Stopped> {
     };
     ranks.dismiss(code);
     Ok(Some(code))
+}
+
+/// Joins the other processes by MPI or, where a step of Slurm has none that this program can use, over the network.
+fn started() -> Result<Option<Joined>, Stopped> {
+    match start() {
+        Ok(joined) => Ok(joined),
+        Err(error) => match Task::of_environment().filter(|_| error.is_without_mpi()) {
+            Some(task) => slurm::join(&task).map(Some),
+            None => Err(Stopped::usage(error)),
+        },
+    }
 }
 
 /// Makes this process the coordinator of these hosts.
@@ -80,10 +92,12 @@ pub fn joined() -> Option<Rc<JoinedRanks>> {
 /// # Errors
 /// There is no MPI library, or it has no usable MPI-IO.
 pub fn mpi_io() -> Result<Arc<MpiIo>, StartError> {
-    if let Some(ranks) = joined()
-        && let Some(library) = ranks.mpi_io()?
-    {
-        return Ok(library);
+    if let Some(ranks) = joined() {
+        match ranks.mpi_io()? {
+            Some(library) => return Ok(library),
+            None if !ranks.leads_only() => return Err(StartError::NotBetweenRanks),
+            None => {}
+        }
     }
     ALONE.with(|alone| {
         let mut alone = alone.borrow_mut();

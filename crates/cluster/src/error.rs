@@ -1,6 +1,6 @@
 //! Errors between ranks, and errors from starting or joining them.
 
-use crate::launcher::Launcher;
+use crate::launcher::{Launcher, SETTING};
 use std::time::Duration;
 
 /// Error from communicating with a rank.
@@ -109,6 +109,12 @@ pub enum StartError {
          Use the binary of the .deb or .rpm package, which is linked with glibc; or another back end, such as POSIX."
     )]
     StaticAlone,
+    /// MPI-IO of several processes that no MPI joins.
+    #[error(
+        "MPI-IO of several ranks needs MPI between them, and srun started these without\n\
+         Use `srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH); or another back end, such as POSIX."
+    )]
+    NotBetweenRanks,
     /// The user disabled MPI.
     #[error("MPI-IO needs an MPI library, and PLUMB_MPI=off leaves it out: unset PLUMB_MPI, or use another back end")]
     Off,
@@ -182,4 +188,14 @@ pub enum StartError {
         /// Number of tasks that Slurm started.
         size: u32,
     },
+}
+
+impl StartError {
+    /// Returns `true` if no MPI that this program can use was found, and the user has not named one.
+    pub fn is_without_mpi(&self) -> bool {
+        let is_named = std::env::var_os(SETTING).is_some_and(|setting| !setting.is_empty());
+        let is_without =
+            matches!(self, StartError::NoInterface { .. } | StartError::NoLibrary { .. } | StartError::Static { .. });
+        is_without && !is_named
+    }
 }

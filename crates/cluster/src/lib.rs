@@ -16,6 +16,7 @@ mod launcher;
 pub mod mpi;
 mod offset;
 mod roster;
+pub mod slurm;
 pub mod star;
 mod start;
 pub mod tree;

@@ -161,7 +161,7 @@ impl Trust {
 }
 
 #[expect(clippy::disallowed_methods, reason = "makes a new file (O_EXCL); this crate depends on no other")]
-fn write_secret(path: &Path, words: fmt::Arguments<'_>) -> Result<(), KeyError> {
+pub(crate) fn write_secret(path: &Path, words: fmt::Arguments<'_>) -> Result<(), KeyError> {
     // Allocated at full size: a reallocation would leave a part of the key in freed memory.
     let mut text = Zeroizing::new(String::with_capacity(FILE_BYTES_MAX as usize));
     let _ = text.write_fmt(words);
@@ -174,13 +174,13 @@ fn write_secret(path: &Path, words: fmt::Arguments<'_>) -> Result<(), KeyError> 
 }
 
 /// The contents of a key file.
-struct Secret<'a> {
+pub(crate) struct Secret<'a> {
     path: &'a Path,
     text: Zeroizing<String>,
 }
 
 impl Secret<'_> {
-    fn read(path: &Path) -> Result<Secret<'_>, KeyError> {
+    pub(crate) fn read(path: &Path) -> Result<Secret<'_>, KeyError> {
         let of = |error| KeyError::File { path: path.to_owned(), error };
         let file = File::open(path).map_err(of)?;
         if file.metadata().map_err(of)?.permissions().mode() & 0o077 != 0 {
@@ -192,7 +192,7 @@ impl Secret<'_> {
         Ok(Secret { path, text: Zeroizing::new(text.to_owned()) })
     }
 
-    fn value(&self, key: &str) -> Option<&str> {
+    pub(crate) fn value(&self, key: &str) -> Option<&str> {
         let mut lines = self.text.lines().filter_map(|line| line.split_once('='));
         lines.find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
     }
@@ -201,7 +201,7 @@ impl Secret<'_> {
         self.value(key).and_then(bytes_of).ok_or_else(|| self.malformed(key, "64 hexadecimal digits"))
     }
 
-    fn malformed(&self, key: &'static str, expected: &'static str) -> KeyError {
+    pub(crate) fn malformed(&self, key: &'static str, expected: &'static str) -> KeyError {
         KeyError::Malformed { path: self.path.to_owned(), key, expected }
     }
 }

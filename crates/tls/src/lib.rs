@@ -10,11 +10,13 @@
 
 mod certificate;
 mod identity;
+mod invitation;
 mod stream;
 mod text;
 
 pub use certificate::Fingerprint;
 pub use identity::{Identity, KeyError, Trust};
+pub use invitation::Invitation;
 pub use stream::{Channel, ChannelError, FIRST_BYTE, PATIENCE};
 
 use subtle::ConstantTimeEq;

@@ -310,7 +310,7 @@ fn declare_load(context: &CommandContext) -> Option<String> {
     match (context.running, context.under_load) {
         (_, Typed::Yes) | (Running::Tool, _) => None,
         (Running::Study, _) => {
-            Some(format!("{WHAT}: `under_load = true` in `[design]`, or `plumb study run FILE --under-load`."))
+            Some(format!("{WHAT}: `under-load = true` in `[design]`, or `plumb study run FILE --under-load`."))
         }
         (Running::Documentation, _) => Some(format!("{WHAT} (`--under-load`).")),
         _ => Some(request(WHAT, Some("--under-load".to_owned()))),

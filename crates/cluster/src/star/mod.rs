@@ -1,6 +1,7 @@
 //! Ranks without MPI. Rank 0 is the coordinator and has a connection to each other rank.
 //!
-//! The coordinator runs where the command was typed, and measures nothing. Messages between two other ranks pass through
+//! The coordinator runs where the command was typed, and measures nothing, unless the ranks are
+//! [equal](Star::with_measuring_leader). Messages between two other ranks pass through
 //! the coordinator. A connection is any pair of a reader and a writer: an encrypted channel, a socket, or an `ssh` child
 //! process.
 //!
@@ -104,6 +105,7 @@ struct Shared {
 /// Ranks connected to one coordinator.
 pub struct Star {
     size: u32,
+    leads_only: bool,
     transport: &'static str,
     shared: Arc<Shared>,
 }
@@ -124,6 +126,13 @@ impl Star {
     /// Returns an error if a thread cannot be started.
     pub fn follow(link: Link, greeting: &Greeting, transport: &'static str) -> Result<Star, JoinError> {
         Star::new(greeting.rank, greeting.size, vec![(0, link)], greeting.patience, transport)
+    }
+
+    /// Lets rank 0 measure as well, as the ranks of MPI do. All ranks must say so.
+    #[must_use]
+    pub fn with_measuring_leader(mut self) -> Star {
+        self.leads_only = false;
+        self
     }
 
     fn new(
@@ -170,7 +179,7 @@ impl Star {
             name("link-read").spawn(move || listen(&of_reader, other, reader)).map_err(failed)?;
             name("link-write").spawn(move || write(&of_writer, other, writer, &queue)).map_err(failed)?;
         }
-        Ok(Star { size, transport, shared })
+        Ok(Star { size, leads_only: true, transport, shared })
     }
 }
 
@@ -377,7 +386,7 @@ impl Cluster for Star {
     }
 
     fn leads_only(&self) -> bool {
-        true
+        self.leads_only
     }
 
     fn send(&self, to: u32, message: &[u8], _patience: &Patience<'_>) -> Result<(), ClusterError> {

@@ -276,6 +276,9 @@ pub(crate) struct FarEndArguments {
     /// Run as one of several hosts that measure together, for the client at standard input and output.
     #[arg(long)]
     pub rank: bool,
+    /// With --rank, in a task of Slurm: connect to the coordinator whose invitation is on standard input.
+    #[arg(long)]
+    pub dial: bool,
     /// Serve clients at this address, in the background.
     #[arg(long, value_name = "ADDRESS")]
     pub detached: Option<String>,

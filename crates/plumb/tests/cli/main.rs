@@ -84,6 +84,7 @@ mod share_kills;
 mod share_serve;
 mod simulated;
 mod site;
+mod slurm;
 mod store;
 mod stored_runs;
 mod streams;

@@ -11,6 +11,7 @@ pub mod ports;
 pub mod postgres;
 pub mod schema;
 pub mod served;
+pub mod slurm;
 pub mod traced;
 
 use assert_cmd::cargo::CommandCargoExt;

@@ -9,6 +9,7 @@ use plumb_cli::agent::listen::{END_AGENT, INTERRUPT_OTHERS};
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::error_line;
 use plumb_cli::session;
+use plumb_cli::slurm::dialed;
 use plumb_cluster::star::{Greeting, Link, Star, answer, http_answer, read_line};
 use plumb_cluster::{ClusterError, JoinError, Joined};
 use plumb_engine::guard::Permissions;
@@ -16,6 +17,8 @@ use plumb_engine::guard::space::WhenFull;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{LoggedOp, PhaseNow};
 use plumb_result::PhaseMeasurement;
+use plumb_text::bounded::{INPUT_BYTES_MAX, line_at_most};
+use plumb_tls::Invitation;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,38 +29,18 @@ use std::time::{Duration, Instant};
 
 pub(crate) const GREETING_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Time from an agent's connection to its greeting, in which all other nodes start theirs.
+const DIALED_PATIENCE: Duration = Duration::from_secs(120);
+
 /// Serves every run that the client requests. Fails without a greeting from a Plumb of this version.
 pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
-    let failed = |error: io::Error| Stopped::io(format!("standard input and output: {error}"));
-    let own = |stream: io::Result<std::os::fd::OwnedFd>| stream.map(File::from).map_err(failed);
-    let input = own(io::stdin().as_fd().try_clone_to_owned())?;
-    let mut output = own(io::stdout().as_fd().try_clone_to_owned())?;
-    // Keeps stray prints out of the message stream.
-    let nothing = File::open("/dev/null").map_err(failed)?;
-    rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
-    rustix::stdio::dup2_stdout(io::stderr()).map_err(|error| failed(error.into()))?;
-
-    let mut greeter = DeadlineReader { file: &input, until: Instant::now() + GREETING_PATIENCE };
-    let greeting = read_line(&mut greeter).and_then(|line| Greeting::read(&line));
-    let greeting = match greeting {
-        Ok(greeting) => greeting,
-        // A connection that closes without a greeting is only a port check.
-        Err(JoinError::Closed) => return Ok(End::Done),
-        Err(error) => {
-            let message = format!("the client {error}");
-            let refusal = match error {
-                JoinError::Http { start } => http_answer(&message, &start, &mut greeter),
-                _ => answer(Some(&message)),
-            };
-            let _ = output.write_all(refusal.as_bytes());
-            return Err(Stopped::usage(message));
-        }
-    };
+    let greeted = if arguments.dial { Some(greeted_by_slurm()?) } else { greeted_by_pipes()? };
+    // A connection that closes without a greeting is only a port check.
+    let Some((greeting, mut link)) = greeted else { return Ok(End::Done) };
     let mut bench = session::bench_of_rank()?;
     bench.partners.policy = Some(policy(arguments)?);
     bench.engine.permissions = Permissions::none();
-    output.write_all(answer(None).as_bytes()).map_err(failed)?;
-    let link = Link { reader: Box::new(input), writer: Box::new(output) };
+    link.writer.write_all(answer(None).as_bytes()).map_err(no_link)?;
     let star = Star::follow(link, &greeting, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: Some(greeting.name) };
     let ranks = JoinedRanks::meet(joined).map_err(Stopped::io)?;
@@ -85,6 +68,54 @@ pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     };
     ranks.dismiss(code.number());
     Ok(code)
+}
+
+fn no_link(error: io::Error) -> Stopped {
+    Stopped::io(format!("the connection to the client: {error}"))
+}
+
+/// Reads the greeting of the client at standard input and output. Returns `None` if it closes without one.
+fn greeted_by_pipes() -> Result<Option<(Greeting, Link)>, Stopped> {
+    let failed = |error: io::Error| Stopped::io(format!("standard input and output: {error}"));
+    let own = |stream: io::Result<std::os::fd::OwnedFd>| stream.map(File::from).map_err(failed);
+    let input = own(io::stdin().as_fd().try_clone_to_owned())?;
+    let mut output = own(io::stdout().as_fd().try_clone_to_owned())?;
+    // Keeps stray prints out of the message stream.
+    let nothing = File::open("/dev/null").map_err(failed)?;
+    rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
+    rustix::stdio::dup2_stdout(io::stderr()).map_err(|error| failed(error.into()))?;
+
+    let mut greeter = DeadlineReader { file: &input, until: Instant::now() + GREETING_PATIENCE };
+    let greeting = read_line(&mut greeter).and_then(|line| Greeting::read(&line));
+    match greeting {
+        Ok(greeting) => Ok(Some((greeting, Link { reader: Box::new(input), writer: Box::new(output) }))),
+        Err(JoinError::Closed) => Ok(None),
+        Err(error) => {
+            let message = format!("the client {error}");
+            let refusal = match error {
+                JoinError::Http { start } => http_answer(&message, &start, &mut greeter),
+                _ => answer(Some(&message)),
+            };
+            let _ = output.write_all(refusal.as_bytes());
+            Err(Stopped::usage(message))
+        }
+    }
+}
+
+/// Connects to the coordinator whose invitation `srun` passes on, and reads its greeting.
+fn greeted_by_slurm() -> Result<(Greeting, Link), Stopped> {
+    let Some(node) = plumb_cluster::slurm::own_node() else {
+        return Err(Stopped::usage("--dial is for tasks of Slurm, and SLURMD_NODENAME is not set"));
+    };
+    let line = line_at_most(&mut io::stdin().lock(), INPUT_BYTES_MAX).map_err(no_link)?.unwrap_or_default();
+    let invitation = std::str::from_utf8(&line).ok().and_then(Invitation::parse);
+    let invitation = invitation.ok_or_else(|| Stopped::usage("standard input holds no invitation"))?;
+    let mut channel = dialed(&invitation, &node)?;
+    channel.set_deadline(Some(Instant::now() + DIALED_PATIENCE));
+    let greeting = read_line(&mut channel).and_then(|line| Greeting::read(&line));
+    let greeting = greeting.map_err(|error| Stopped::io(format!("the coordinator {error}")))?;
+    channel.set_deadline(None);
+    Ok((greeting, Link { reader: Box::new(channel.clone()), writer: Box::new(channel) }))
 }
 
 /// State for one client: its requests, and the services that follow its runs.
