@@ -106,6 +106,25 @@ impl StopFlag {
         raise(self.0, StopSignal::PROGRAM);
     }
 
+    /// Waits at most this long for a signal to this process, also one that came after the program's own request, and makes it
+    /// the reason to stop. Returns `true` if one came.
+    pub fn await_signal(self, at_most: Duration) -> bool {
+        const POLL_INTERVAL: Duration = Duration::from_millis(10);
+        let start = Instant::now();
+        let is_installed = FLAG.get().is_some_and(|flag| std::ptr::eq(flag.0, self.0));
+        loop {
+            let newest = if is_installed { NEWEST.load(Ordering::Relaxed) } else { 0 };
+            if newest != 0 {
+                let _ = self.0.compare_exchange(StopSignal::PROGRAM, newest, Ordering::Relaxed, Ordering::Relaxed);
+            }
+            let is_signalled = self.signal().is_some_and(|signal| signal != StopSignal::Program);
+            if is_signalled || start.elapsed() >= at_most {
+                return is_signalled;
+            }
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
     /// Sleeps, but ends early if the run must stop: checks the flag at least every 50 ms.
     pub fn sleep(self, time: Duration) -> Slept {
         const SLICE: Duration = Duration::from_millis(50);
@@ -133,6 +152,9 @@ fn raise(flag: &AtomicI32, reason: i32) {
 /// PID of the sender of the first signal; 0 before that, and for signals from the kernel, such as Ctrl-C.
 static SENDER: AtomicI32 = AtomicI32::new(0);
 
+/// Number of the newest stop signal; 0 before the first.
+static NEWEST: AtomicI32 = AtomicI32::new(0);
+
 /// Returns `true` if the first signal was sent to this process alone, as with `kill PID`. Parents and terminals instead
 /// signal all processes that they started.
 pub fn signalled_alone() -> bool {
@@ -149,6 +171,7 @@ extern "C" fn on_stop(signal: libc::c_int, info: *const libc::siginfo_t, _contex
             let _ = SENDER.compare_exchange(0, sender, Ordering::Relaxed, Ordering::Relaxed);
         }
         raise(flag, signal);
+        NEWEST.store(signal, Ordering::Relaxed);
     }
     wake_waiting();
 }
@@ -364,7 +387,7 @@ mod tests {
     fn a_signal_raises_the_flag_and_a_second_one_does_not_change_the_reason() {
         // The flag is process-wide: this is the only test that sends signals to its own process.
         let flag = install().unwrap();
-        assert!(!flag.requested());
+        assert!(!flag.requested() && !flag.await_signal(Duration::ZERO));
         let me = rustix::process::getpid();
         assert!(!signalled_alone());
         rustix::process::kill_process(me, rustix::process::Signal::TERM).unwrap();
@@ -375,6 +398,13 @@ mod tests {
         assert_eq!(install().unwrap().signal(), Some(StopSignal::Terminate));
         // The sender was this process itself, which is not its parent.
         assert!(signalled_alone());
+        // The program's own request gives way to a signal, and a flag of no signal waits in vain.
+        flag.0.store(StopSignal::PROGRAM, Ordering::Relaxed);
+        assert!(flag.await_signal(Duration::ZERO));
+        assert_eq!(flag.signal(), Some(StopSignal::Hangup));
+        let detached = StopFlag::detached();
+        detached.request();
+        assert!(!detached.await_signal(Duration::from_millis(1)));
     }
 
     #[test]

@@ -39,6 +39,8 @@ enum Next {
 
 /// The reason of a rank that a signal ended.
 pub(crate) const INTERRUPTED: &str = "interrupted";
+/// Slurm signals the processes of a job one after the other: rank 0's signal may come after that of others.
+const OWN_SIGNAL_LAG: Duration = Duration::from_millis(500);
 
 /// Returns the number of meetings of a phase's workers.
 fn meetings_of(phase: &Phase) -> usize {
@@ -181,6 +183,9 @@ impl<'a> RanksRun<'a> {
 
     fn end(&self, reasons: Vec<String>) {
         self.ends.set(true);
+        if self.ranks.rank() == 0 && reasons.iter().all(|why| why.ends_with(INTERRUPTED)) {
+            self.stop.await_signal(OWN_SIGNAL_LAG);
+        }
         self.learn(reasons.into_iter());
         self.stop.request();
     }
@@ -293,7 +298,10 @@ impl<'a> RanksRun<'a> {
 
     /// Describes the owner of the files that ranks read in a phase; `None` if they read their own.
     fn read_files_of(&self, phase: usize) -> Option<String> {
-        let between_hosts = self.exchange.filter(|_| self.exchanges.get(phase) == Some(&true))?.between_hosts;
+        // A coordinator reads no files: ask for the first rank that does.
+        let first = || self.ranks.roster.exchange(u32::from(self.ranks.leads_only()));
+        let exchange = self.exchange.or_else(first).filter(|_| self.exchanges.get(phase) == Some(&true));
+        let between_hosts = exchange?.between_hosts;
         Some(if between_hosts { "another host" } else { "the next rank" }.to_owned())
     }
 

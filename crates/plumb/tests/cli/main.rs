@@ -91,6 +91,7 @@ mod streams;
 mod study;
 mod study_check;
 mod study_conduct;
+mod study_gather;
 mod study_question;
 mod swapped;
 mod sweep;

@@ -64,6 +64,7 @@ fn a_run_is_made_by_the_nodes_of_a_job() {
     let result = plumb(&slurm, &home, "salloc -Q -N4", &hosts("")).expect_measured().json();
     assert_eq!((hosts_of(&result), &result["ranks"]["count"]), (NODES.map(str::to_owned).to_vec(), &4.into()));
     assert!(metric(&result, "random-read", "read.iops")["value"].as_f64().unwrap() > 0.0);
+    assert_eq!(result["phases"][0]["ranks"]["read_files_of"], "another host");
     for (choice, expected) in [("2", ["n1", "n2"]), ("n[2,4]", ["n2", "n4"])] {
         assert_eq!(hosts_of(&plumb(&slurm, &home, "salloc -Q -N4", &hosts(choice)).expect_measured().json()), expected);
     }
@@ -92,35 +93,29 @@ fn a_run_is_made_by_the_nodes_of_a_job() {
 fn a_cancelled_job_stores_what_it_measured() {
     let Some(slurm) = Slurm::start() else { return };
     let long = "plumb run random-read --at . --set size=1MiB --set cache=warm --set time=120s";
-    for (line, ranks) in [
-        (format!("srun --mpi=none {long}"), 4),
-        (format!("srun --mpi=pmi2 {long}"), 4),
-        (format!("exec {long} --hosts slurm:"), 4),
-        (format!("exec {long}"), 1),
+    for (line, signal, ranks, status, printed) in [
+        // To the whole job, as at a time limit; to its steps; to the script.
+        (format!("srun --mpi=none {long}"), "", 4, "aborted", ""),
+        (format!("srun --mpi=pmi2 {long}; echo code $?"), "--signal=TERM", 4, "aborted", "code 130"),
+        (format!("{long} --hosts slurm:; echo code $?"), "", 4, "aborted", "code 130"),
+        // The agents end by a signal of theirs, and the command gets none.
+        (format!("{long} --hosts slurm:; echo code $?"), "--signal=TERM", 4, "failed", "code 4"),
+        (format!("exec {long}"), "--batch --signal=TERM", 1, "aborted", ""),
     ] {
-        // To the whole job, as at a time limit; and to its steps alone, of which a run on one node has none.
-        for signal in &["", "--signal=TERM"][..if ranks == 1 { 1 } else { 2 }] {
-            let home = Home::new();
-            let job = script(&home, "job.sh", &format!("trap : TERM\n{line}\necho code $?"));
-            let number = slurm.submit(&home, "-N4 -n4", &job);
-            wait_for_load(&home, ranks);
-            slurm.run(&home, &format!("scancel {signal} {number}")).expect(0);
-            let output = slurm.wait(&home, &number);
-            let context = || format!("{line} ({signal}): {output}\n{:?}", home.plumb("list"));
-            let runs = home.query("SELECT status, id FROM run");
-            assert_eq!(runs.len(), 1, "{}", context());
-            // Agents that end by a signal of theirs end the coordinator's run, which got none.
-            let status = if line.contains("slurm:") && !signal.is_empty() { "failed" } else { "aborted" };
-            assert_eq!(runs[0][0], status, "{}", context());
-            let shown = home.plumb(&format!("show {} --json", runs[0][1].as_str().unwrap()));
-            assert!(
-                metric(&shown.json(), "random-read", "read.iops")["value"].as_f64().unwrap() > 0.0,
-                "{}",
-                context()
-            );
-            assert_no_test_data(&home.work());
-            slurm.wait_until_idle();
-        }
+        let home = Home::new();
+        let job = script(&home, "job.sh", &format!("trap : TERM\n{line}"));
+        let number = slurm.submit(&home, "-N4 -n4", &job);
+        wait_for_load(&home, ranks);
+        slurm.run(&home, &format!("scancel {signal} {number}")).expect(0);
+        let output = slurm.wait(&home, &number);
+        let context = || format!("{line} ({signal}): {output}\n{:?}", home.plumb("list"));
+        let runs = home.query("SELECT status, id FROM run");
+        assert!(runs.len() == 1 && output.contains(printed), "{}", context());
+        assert_eq!(runs[0][0], status, "{}", context());
+        let result = home.plumb(&format!("show {} --json", runs[0][1].as_str().unwrap())).json();
+        assert!(metric(&result, "random-read", "read.iops")["value"].as_f64().unwrap() > 0.0, "{}", context());
+        assert_no_test_data(&home.work());
+        slurm.wait_until_idle();
     }
 }
 
@@ -163,7 +158,7 @@ fn wait_for_second_run(home: &Home) {
 fn a_study_loses_a_node_and_is_resumed() {
     let Some(slurm) = Slurm::start() else { return };
     let home = Home::new();
-    home.file("s.toml", &study(&home, "3s"));
+    home.file("s.toml", &study(&home, "2s"));
     let job = script(&home, "job.sh", "plumb study run s.toml --hosts slurm:");
     let number = slurm.submit(&home, "-N4", &job);
     wait_for_second_run(&home);
@@ -214,4 +209,24 @@ fn of_manual(name: &str) -> String {
     let fence = format!("```sh {name}\n");
     let block = page.split(&fence).nth(1).unwrap_or_else(|| panic!("no {name} in the manual"));
     block.split("```").next().unwrap().to_owned()
+}
+
+// Protects the manual's script for an array of jobs: each task measures a plot on whichever node is free, and the gathered
+// study is complete.
+#[test]
+fn an_array_measures_a_study_plot_by_plot() {
+    let Some(slurm) = Slurm::start() else { return };
+    let home = Home::new();
+    home.file("disks.toml", crate::study_conduct::STUDY);
+    let job = home.file("array.sbatch", &of_manual("array.sbatch"));
+    let plots = crate::study_gather::count_plots(&home, "disks.toml");
+    let number = slurm.submit(&home, &format!("--array=1-{plots}"), &job);
+    slurm.wait(&home, &number);
+    let output = slurm.output(&home, &number);
+    let parts: Vec<String> = (1..=plots).map(|plot| format!("parts/{plot}.db")).collect();
+    let gathered = home.plumb(&format!("study gather {} --json", parts.join(" "))).expect(0).json();
+    let runs = study_runs(&home);
+    assert!(!runs.is_empty() && runs.iter().all(has_value), "{gathered}\n{output}");
+    let hosts = home.query("SELECT count(DISTINCT hostname) FROM machine");
+    assert!(hosts[0][0].as_u64().unwrap() >= 1, "{hosts:?}");
 }

@@ -168,6 +168,8 @@ pub struct ConductSetting<'a> {
     pub budget: Option<Duration>,
     /// Whether to continue after a repeated failure.
     pub keep_going: bool,
+    /// The only plot to measure, from 0; `None` for all.
+    pub only_plot: Option<u32>,
     pub watcher: &'a mut dyn ConductWatcher,
     /// Permissions to destroy data from the command line, in addition to the file:
     /// [`plumb_lab::step::Safety::typed`].
@@ -243,7 +245,7 @@ struct Conductor<'a, 'b> {
 impl Conductor<'_, '_> {
     fn go(&mut self) -> Result<ConductEnded, StoreError> {
         for plot in 0..self.study.plan.plots.len() as u32 {
-            if self.next_run(plot).is_none() {
+            if self.next_run(plot).is_none() || self.setting.only_plot.is_some_and(|only| only != plot) {
                 continue;
             }
             if self.budget_is_spent() {

@@ -37,6 +37,7 @@ fn go_on_watched(
         stop,
         budget,
         keep_going: false,
+        only_plot: None,
         watcher,
         typed: String::new(),
         stream: false,

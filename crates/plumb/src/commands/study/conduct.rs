@@ -11,12 +11,12 @@ use plumb_cli::common::Common;
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::hosts::HostsArguments;
 use plumb_cli::live_output::Outlets;
-use plumb_cli::output::error_line;
+use plumb_cli::output::{self, error_line};
 use plumb_cli::ranks;
 use plumb_cli::session;
 use plumb_engine::signals::{self, StopFlag};
 use plumb_lab::LabError;
-use plumb_store::{Store, StoreError, StoredStudy};
+use plumb_store::{Store, StoreError, StoredStudy, StudyRunStatus};
 use plumb_study::conduct::{ConductEnded, ConductSetting, Conducted, FrozenStudy, StudyOrigin, conduct};
 use plumb_study::plan::{HostPlan, Plan};
 use plumb_study::preflight::Depth;
@@ -40,6 +40,9 @@ pub(crate) struct ConductArguments {
     /// Continue when the same failure occurs again [default: end the study at its second occurrence].
     #[arg(long)]
     pub keep_going: bool,
+    /// Measure only this plot, from 1, and leave the others to further processes; `plumb study gather` puts them together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub plot: Option<u32>,
     /// Begin without checking hosts, programs, devices and space first.
     #[arg(long)]
     pub no_check: bool,
@@ -47,6 +50,23 @@ pub(crate) struct ConductArguments {
     pub report_file: ReportFile,
     #[command(flatten)]
     pub live_output: LiveArguments,
+}
+
+impl ConductArguments {
+    /// Returns the plot to measure, from 0; `None` for all.
+    ///
+    /// # Errors
+    /// The plan has no such plot.
+    fn only_plot(&self, plan: &Plan) -> Result<Option<u32>, Stopped> {
+        let count = plan.plots.len() as u32;
+        match self.plot {
+            Some(plot) if plot > count => Err(Stopped::usage(format!(
+                "--plot {plot}: the plan has {}",
+                plumb_trust::text::count(u64::from(count), "plot")
+            ))),
+            plot => Ok(plot.map(|plot| plot - 1)),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -85,7 +105,8 @@ pub(super) fn run(arguments: &StudyRunArguments, common: &Common) -> Result<End,
     }
     arguments.conduct.report_file.writable()?;
     let mut site = StudySite::new(study.hosts_keys.clone(), common)?;
-    site.check(&plan, |_| true, &arguments.conduct)?;
+    let only = arguments.conduct.only_plot(&plan)?;
+    site.check(&plan, |plot| only.is_none_or(|only| only == plot), &arguments.conduct)?;
     let origin = StudyOrigin { file: &absolute.to_string_lossy(), text: &text, options: &options };
     let study = FrozenStudy::begin(&mut store, plan, &origin)?;
     site.go(&mut store, &study, common, &arguments.conduct)
@@ -111,7 +132,9 @@ pub(super) fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End
     let mut site = StudySite::new(arguments.hosts.hosts_keys.clone().or(file.hosts_keys), common)?;
     let open: BTreeSet<u32> =
         store.study_runs(&id)?.iter().filter(|run| !run.status.has_ended()).map(|run| run.plot).collect();
-    site.check(&study.plan, |plot| open.contains(&plot), &arguments.conduct)?;
+    let only = arguments.conduct.only_plot(&study.plan)?;
+    let is_open = |plot: u32| open.contains(&plot) && only.is_none_or(|only| only == plot);
+    site.check(&study.plan, is_open, &arguments.conduct)?;
     site.go(&mut store, &study, common, &arguments.conduct)
 }
 
@@ -245,6 +268,7 @@ impl StudySite {
                 stop: self.stop,
                 budget: study.plan.budget_s.map(Duration::from_secs),
                 keep_going: arguments.keep_going,
+                only_plot: arguments.only_plot(&study.plan)?,
                 watcher: &mut reporter,
                 typed: self.typed,
                 command: &session::command_line(),
@@ -252,8 +276,35 @@ impl StudySite {
             },
         );
         reporter.clear();
-        ended(conducted, store, study, common, &arguments.report_file)
+        match arguments.plot {
+            None => ended(conducted, store, study, common, &arguments.report_file),
+            Some(plot) => ended_plot(&conducted?, store, study, plot),
+        }
     }
+}
+
+/// Says what became of the only plot that was measured. It has no answer: the others are missing.
+fn ended_plot(conducted: &Conducted, store: &Store, study: &FrozenStudy, plot: u32) -> Result<End, Stopped> {
+    let runs = store.study_runs(&study.id)?;
+    let of_plot = || runs.iter().filter(|run| run.plot == plot - 1);
+    let count = |status| of_plot().filter(|run| run.status == status).count() as u64;
+    let (failed, rejected) = (count(StudyRunStatus::Failed), count(StudyRunStatus::Rejected));
+    let ended = of_plot().filter(|run| run.status.has_ended()).count();
+    output::print(&format!(
+        "plot {plot} of {}: {ended} of {} ended, {failed} failed, {rejected} rejected\n",
+        study.plan.plots.len(),
+        plumb_trust::text::count(of_plot().count() as u64, "run")
+    ));
+    Ok(match conducted.ended {
+        ConductEnded::Interrupted => {
+            error_line!("interrupted: `plumb study resume --plot {plot} {}` goes on", study.id);
+            End::Interrupted
+        }
+        _ if conducted.refused => End::Refused,
+        _ if failed > 0 => End::Io,
+        _ if rejected > 0 => End::Rejected,
+        _ => End::Done,
+    })
 }
 
 fn ended(

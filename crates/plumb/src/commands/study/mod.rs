@@ -3,6 +3,7 @@
 mod check;
 mod conduct;
 mod file;
+mod gather;
 mod hosts;
 mod list;
 pub(crate) mod plan;
@@ -24,6 +25,8 @@ pub(crate) enum StudyCommand {
     Run(conduct::StudyRunArguments),
     /// Continue a study that was interrupted or killed, with the same plan and seed; finished runs are not repeated.
     Resume(conduct::ResumeArguments),
+    /// Put a study together from the databases of processes that measured one plot each, with `--plot`, and report it.
+    Gather(gather::GatherArguments),
     /// Report what a study found: the answer, what limits it, and every planned cell.
     Report(report::ReportArguments),
     /// List stored studies, newest first.
@@ -35,6 +38,7 @@ pub(crate) fn run(command: &StudyCommand, common: &Common) -> Result<End, Stoppe
         StudyCommand::Plan(arguments) => plan::run(arguments, common),
         StudyCommand::Run(arguments) => conduct::run(arguments, common),
         StudyCommand::Resume(arguments) => conduct::resume(arguments, common),
+        StudyCommand::Gather(arguments) => gather::run(arguments, common),
         StudyCommand::Report(arguments) => report::run(arguments, common),
         StudyCommand::List => list::run(common),
     }
