@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(expanded("n[01-01]"), "n01");
     }
 
-    // Protects: text that is no list is an error, never a panic, an option of srun, or an endless list.
+    // Protects: malformed text is an error, never a panic, an option of srun, or an endless list.
     #[test]
     fn other_text_is_refused() {
         for list in ["n[1-4", "n1]", "n[[1]]", "n[1-4]]", "]n[", "["] {

@@ -4,10 +4,10 @@ use crate::open::Durability;
 use crate::{ResultStore, Store, StoreError, StudyPlotRow, StudyRunEnd, StudyRunRow};
 use rusqlite::params;
 
-/// What a store took of a study from another one.
+/// Numbers of plots that a store took of a study from another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GatheredPlots {
-    /// Plots that were taken.
+    /// Plots of which at least one run was new here.
     pub taken: u32,
     /// Plots with a run that had not ended there. They are left out: the runs of a plot share its build.
     pub unfinished: u32,

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use zeroize::Zeroizing;
 
-/// Maximum number of addresses.
+/// Maximum number of addresses in an invitation.
 const ADDRESSES_MAX: usize = 16;
 
 /// Maximum length of an invitation's line, in bytes.
@@ -45,7 +45,7 @@ impl Invitation {
     }
 
     /// Writes the invitation to a file that only this user can read, in the place of an earlier one. Readers find all of
-    /// it or none. Nobody else may write to its directory.
+    /// it or none. No other user may write to its directory.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
@@ -78,7 +78,7 @@ mod tests {
         Invitation { addresses, trust: Identity::make().expect("keys").trust() }
     }
 
-    // Protects: both ends read the same invitation from a pipe, and other lines are no invitations.
+    // Protects: both ends read the same invitation from a pipe, and other lines are refused.
     #[test]
     fn lines_are_read_back_and_others_refused() {
         let made = invitation();
@@ -99,7 +99,7 @@ mod tests {
         }
     }
 
-    // Protects: the file has its owner's rights only, and a file that others may read or that is no invitation is refused.
+    // Protects: the file has its owner's rights only, and a file that others may read, or that holds something else, is refused.
     #[test]
     fn a_saved_invitation_is_private() {
         use std::os::unix::fs::PermissionsExt;

@@ -86,7 +86,7 @@ impl Door {
         count.fetch_add(1, Ordering::AcqRel);
         let thread = std::thread::Builder::new().name("plumb-door".to_owned()).stack_size(STACK_BYTES);
         let started = thread.spawn(move || {
-            // Whoever cannot authenticate is not one of the step.
+            // A client that cannot authenticate does not belong to the step.
             if let Some(client) = authenticated(stream, &identity) {
                 let _ = admitted.send(client);
             }
@@ -169,8 +169,8 @@ mod tests {
         }
     }
 
-    // Protects a run's processes from strangers: who lacks the token, is silent, or has another name is not admitted, and
-    // holds nobody up.
+    // Protects a run's processes from strangers: a client without the token, a silent one, and one of another name are not
+    // admitted, and delay no other.
     #[test]
     fn only_the_invited_are_admitted() {
         let (door, other) = (Door::open().unwrap(), Door::open().unwrap());

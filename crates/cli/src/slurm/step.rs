@@ -154,8 +154,8 @@ impl Drop for Step {
     }
 }
 
-/// Options of the step: one agent on each node, next to whatever else the job runs, with all processors of its job. A
-/// lost agent does not end the others, whose run is to be stored.
+/// Returns the options of the step: one agent on each node, next to other steps of the job, with all processors of the
+/// job. A lost agent does not end the others, whose run is to be stored.
 fn options(nodes: &[String]) -> Vec<String> {
     let count = nodes.len();
     let own = [format!("--nodes={count}"), format!("--ntasks={count}"), format!("--nodelist={}", nodes.join(","))];

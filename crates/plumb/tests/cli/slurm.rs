@@ -1,5 +1,6 @@
 //! A real Slurm: tasks of `srun` with MPI and without, agents on the nodes of a job, signals, and studies that go on.
 
+use crate::common::served::Served;
 use crate::common::slurm::{NODES, Slurm};
 use crate::common::{CommandOutput, Home, assert_no_test_data, metric, test_directories, wait_until};
 use serde_json::Value;
@@ -168,6 +169,8 @@ fn a_study_loses_a_node_and_is_resumed() {
     let failed: Vec<_> = runs.iter().filter(|run| !has_value(run)).collect();
     assert_eq!((runs.len(), failed.len()), (4, 1), "{runs:?}\n{output}");
     assert!(failed[0].0 == "failed" && failed[0].2.contains("host n3 is lost"), "{failed:?}\n{output}");
+    let shown = Served::start(&home, None).get("/api/v1/studies");
+    assert!(shown.contains("\"ended\":4,\"failed\":1"), "{shown}");
     let resumed = plumb(&slurm, &home, "salloc -Q -N4", "study resume --failed");
     assert!([0, 3].contains(&resumed.code), "{resumed:?}");
     assert!(study_runs(&home).iter().all(has_value), "{:?}", study_runs(&home));

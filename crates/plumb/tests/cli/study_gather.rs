@@ -8,7 +8,7 @@ pub(crate) fn count_plots(home: &Home, file: &str) -> usize {
     home.plumb(&format!("study plan {file} --json")).expect(0).json()["plots"].as_array().unwrap().len()
 }
 
-/// What a report claims, without ids and times.
+/// Returns the verdicts of a report, without ids and times.
 fn claims(report: &Value) -> Vec<Value> {
     let contrasts = report["contrasts"].as_array().unwrap();
     assert!(!contrasts.is_empty());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Names of the nodes.
+/// Names of the nodes, which are also their host names.
 pub const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
 /// Time until all nodes must be idle.
@@ -198,7 +198,7 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // Steps are no children of the daemons, and survive them.
+        // Steps survive their daemons, which are not their parents.
         self.kill(|_| true);
         for daemon in &mut self.daemons {
             let _ = daemon.kill();
