@@ -48,6 +48,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     ("PLUMB_HOSTS_PATIENCE", "Seconds after which a silent host is given up [default: 10]."),
     (
+        "PLUMB_SLURM_DIR",
+        "A directory that the nodes of a Slurm job share, where tasks of srun without MPI find each other [default: the state directory].",
+    ),
+    (
         "PLUMB_AGENT_KEYS",
         "The server.keys of plumb as fio --server and plumb as elbencho --service; without it, only this host is served.",
     ),

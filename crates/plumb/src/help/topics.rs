@@ -264,6 +264,11 @@ pub(crate) const TOPICS: &[Topic] = &[
         exits: &[DONE, CHECKED, REJECTED, IO, REFUSED, INTERRUPTED],
     },
     Topic {
+        command: "study gather",
+        examples: &[example("Put together what an array of jobs measured", "plumb study gather parts/*.db")],
+        exits: &[DONE, WRONG_WORDS, REJECTED, exit("4", "a cell has no value because its runs failed")],
+    },
+    Topic {
         command: "study report",
         examples: &[
             example("Report on the latest study", "plumb study report"),

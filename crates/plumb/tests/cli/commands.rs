@@ -126,7 +126,7 @@ fn the_settings_are_shown_with_their_origin() {
 /// Returns every command, including those of `plumb study` and `plumb trace`.
 fn all_commands(home: &Home) -> Vec<String> {
     let mut all: Vec<String> = commands(home).into_iter().filter(|command| command != "help").collect();
-    all.extend(["plan", "run", "resume", "report", "list"].map(|command| format!("study {command}")));
+    all.extend(["plan", "run", "resume", "gather", "report", "list"].map(|command| format!("study {command}")));
     all.extend(["record", "show", "compare", "replay", "fit", "convert"].map(|command| format!("trace {command}")));
     all.extend(["explain", "diff", "matrix"].map(|command| format!("posix {command}")));
     all.push("k8s render".to_owned());

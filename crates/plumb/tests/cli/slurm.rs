@@ -81,6 +81,10 @@ fn a_run_is_made_by_the_nodes_of_a_job() {
     for part in ["n1\nn2\nn3\nn4\n", "4 ranks on 4 hosts (n1: 1, n2: 1, n3: 1, n4: 1)", "steps: 0"] {
         assert!(output.contains(part), "{part}: {output}");
     }
+    let manual = home.file("measure.sbatch", &of_manual("measure").replace("time=30s", "time=1s"));
+    let number = slurm.submit(&home, "", &manual);
+    let output = slurm.wait(&home, &number);
+    assert!(output.contains("4 ranks on 4 hosts"), "{output}");
     assert_no_test_data(&home.work());
     // Ways out for those who are not in a job, or want more than it has.
     home.plumb(&hosts("")).expect(2).expect_stderr(&["means the nodes of a Slurm job", "salloc -N 4"]);
@@ -190,7 +194,7 @@ fn a_preempted_study_goes_on_when_its_job_is_requeued() {
     let Some(slurm) = Slurm::start() else { return };
     let home = Home::new();
     home.file("dirs.toml", &study(&home, "2s"));
-    let job = home.file("study.sbatch", &of_manual("study.sbatch"));
+    let job = home.file("study.sbatch", &of_manual("study"));
     let number = slurm.submit(&home, "", &job);
     wait_for_second_run(&home);
     slurm.run(&home, "srun -p urgent -N4 --exclusive true").expect(0);
@@ -205,13 +209,13 @@ fn a_preempted_study_goes_on_when_its_job_is_requeued() {
     assert_eq!(home.plumb("study list --json").json().as_array().unwrap().len(), 1, "{output}");
 }
 
-/// Returns a script of the manual's page, by the name after its fence.
+/// Returns a script of the manual's page, by the name of its job.
 fn of_manual(name: &str) -> String {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/slurm.md");
     let page = std::fs::read_to_string(page).unwrap();
-    let fence = format!("```sh {name}\n");
-    let block = page.split(&fence).nth(1).unwrap_or_else(|| panic!("no {name} in the manual"));
-    block.split("```").next().unwrap().to_owned()
+    let job = format!("--job-name={name} ");
+    let mut blocks = page.split("```sh\n").filter_map(|rest| rest.split("```").next());
+    blocks.find(|block| block.contains(&job)).unwrap_or_else(|| panic!("no {name} in the manual")).to_owned()
 }
 
 // Protects the manual's script for an array of jobs: each task measures a plot on whichever node is free, and the gathered
@@ -221,7 +225,7 @@ fn an_array_measures_a_study_plot_by_plot() {
     let Some(slurm) = Slurm::start() else { return };
     let home = Home::new();
     home.file("disks.toml", crate::study_conduct::STUDY);
-    let job = home.file("array.sbatch", &of_manual("array.sbatch"));
+    let job = home.file("array.sbatch", &of_manual("plots"));
     let plots = crate::study_gather::count_plots(&home, "disks.toml");
     let number = slurm.submit(&home, &format!("--array=1-{plots}"), &job);
     slurm.wait(&home, &number);
