@@ -188,8 +188,8 @@ mod tests {
         });
         std::thread::scope(|scope| {
             for name in ["n1", "n2"] {
-                let mut channel = dialed(&invitation, name).unwrap();
-                scope.spawn(move || channel.read_exact(&mut [0]).unwrap());
+                let invitation = &invitation;
+                scope.spawn(move || dialed(invitation, name).unwrap().read_exact(&mut [0]).unwrap());
             }
             let found = door.admit(&names, soon(Instant::now() + Duration::from_secs(60))).unwrap();
             found.into_values().for_each(|mut channel| channel.write_all(b"x").unwrap());
