@@ -118,7 +118,6 @@ const SLOW: &[Slow] = &[
     },
     Slow { program: CLI, names: &["python::the_"], reason: "several Pythons, a type checker and a notebook" },
     Slow { program: CLI, names: &["served_live::"], reason: "a browser" },
-    Slow { program: CLI, names: &["ansible::"], reason: "a playbook over ssh" },
     Slow { program: CLI, names: &["share", "both_stores::"], reason: "real PostgreSQL servers" },
     Slow { program: ENGINE, names: &["source::fio::tests::fio::"], reason: "the ops of a real fio" },
     Slow {

@@ -480,7 +480,7 @@ fn a_database_without_noise_floors_and_studies_gains_them() {
     drop(store);
     let raw = rusqlite::Connection::open(&path).unwrap();
     raw.execute_batch(
-        "DROP INDEX run_by_name; DROP INDEX run_by_environment; DROP INDEX run_target_by_target; DROP INDEX run_tag_by_tag; DROP TABLE access_token;
+        "DROP INDEX run_by_name; DROP INDEX run_by_environment; DROP INDEX run_target_by_target; DROP INDEX run_tag_by_tag; DROP TABLE access_token; DROP TABLE gate;
          DROP TABLE pushed_document; DROP TABLE mark; DROP TABLE pushed; DROP TABLE repeat; DROP TABLE network; DROP TABLE conformance_case; DROP TABLE conformance; DROP TABLE sweep; DROP TABLE lane; DROP TABLE latency_map; DROP TABLE study_rejected; DROP TABLE study_run; DROP TABLE study_plot; DROP TABLE study; DROP TABLE noise_floor; DROP TABLE noise;
          PRAGMA user_version = 1;",
     )
@@ -513,7 +513,7 @@ fn a_database_without_the_server_tier_gains_it() {
          CREATE INDEX value_by_metric ON value (metric, run_id);
          CREATE VIEW result AS SELECT run.id AS run FROM run LEFT JOIN value ON value.run_id = run.id;
          ALTER TABLE study_run DROP COLUMN conformance_id;
-         DROP INDEX run_by_name; DROP INDEX run_by_environment; DROP INDEX run_target_by_target; DROP INDEX run_tag_by_tag; DROP TABLE access_token;
+         DROP INDEX run_by_name; DROP INDEX run_by_environment; DROP INDEX run_target_by_target; DROP INDEX run_tag_by_tag; DROP TABLE access_token; DROP TABLE gate;
          DROP TABLE pushed_document; DROP TABLE mark; DROP TABLE pushed; DROP TABLE repeat; DROP TABLE network; DROP TABLE conformance_case; DROP TABLE conformance;
          PRAGMA user_version = 7;",
     )

@@ -512,7 +512,7 @@ pub(crate) const TOPICS: &[Topic] = &[
         examples: &[
             example(
                 "Measure a storage class",
-                "plumb k8s render --image IMAGE --storage-class fast --size 50Gi --set size=40GiB | kubectl apply -f -",
+                "plumb k8s render --image IMAGE --storage-class fast --size 50Gi --set size=40GiB",
             ),
             example("Compare two", "plumb k8s render --image IMAGE --storage-class fast --storage-class slow"),
             example("Measure by four pods at once", "plumb k8s render --image IMAGE --hosts 4"),

@@ -141,7 +141,8 @@ mod tests {
     fn every_key_has_a_whole_expression() {
         for template in Template::ALL {
             let text = template.fill(expression);
-            assert_eq!(text.matches("{{").count(), text.matches("}}").count() - text.matches("}}}}").count(), "{text}");
+            // Braces of YAML stand next to those of expressions, so that only the sum of each kind is known.
+            assert_eq!(text.matches('{').count(), text.matches('}').count(), "{text}");
             let opened = text.matches("{{ if ").count() + text.matches("{{- range ").count();
             assert_eq!(opened, text.matches("{{ end }}").count() + text.matches("{{- end }}").count());
             assert!(!text.contains("@{"));
