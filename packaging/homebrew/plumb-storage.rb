@@ -17,7 +17,7 @@ class PlumbStorage < Formula
   depends_on :linux
 
   def install
-    bin.install "plumb"
+    bin.install "plumb", "plumb-serve"
     man1.install Dir["man/*.1.gz"]
     bash_completion.install "completions/plumb.bash" => "plumb"
     zsh_completion.install "completions/_plumb"
@@ -26,6 +26,7 @@ class PlumbStorage < Formula
 
   test do
     assert_match version.to_s, shell_output("#{bin}/plumb --version")
+    assert_match version.to_s, shell_output("#{bin}/plumb serve --version")
     system bin/"plumb", "run", "random-read", "--at", "sim:ssd", "--set", "time=100ms", "--no-store"
   end
 end

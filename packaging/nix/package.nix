@@ -10,7 +10,10 @@ rustPlatform.buildRustPackage {
 
   src = lib.cleanSource ../..;
   cargoLock.lockFile = ../../Cargo.lock;
-  cargoBuildFlags = [ "--package=plumb-storage" ];
+  cargoBuildFlags = [
+    "--package=plumb-storage"
+    "--package=plumb-serve"
+  ];
   buildType = "dist";
   # Line tables go to the output "debug".
   separateDebugInfo = true;

@@ -7,6 +7,11 @@ use plumb_cli::serve::ServeArguments;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// The allocator of musl has one lock for all threads.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Show stored results in a browser: runs, comparisons, histories.
 #[derive(Debug, Parser)]
 #[command(name = "plumb serve", version, max_term_width = 100)]

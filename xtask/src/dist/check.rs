@@ -2,8 +2,9 @@
 
 use super::clean_root::{CleanRoot, difference};
 use super::machine::Machine;
+use super::programs::PROGRAMS;
 use super::{OLDEST_GLIBC, PACKAGE, compile::program};
-use super::{directory, glibc, image, recipes, sums, tarball, tools, version};
+use super::{directory, glibc, image, recipes, serving, stage, sums, tarball, tools, version};
 use crate::panics;
 use crate::tools::run;
 use anyhow::{Context, Result, bail, ensure};
@@ -54,17 +55,22 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     std::fs::copy(&package, root.path().join("plumb.deb"))?;
     root.succeed(&["dpkg", "--install", "/plumb.deb"])?;
     let installed = difference(&before, &root.listing()?);
-    for name in ["/usr/bin/plumb", "/usr/share/man/man1/plumb-try.1.gz", "/usr/share/bash-completion/completions/plumb"]
-    {
+    for name in [
+        "/usr/bin/plumb",
+        "/usr/bin/plumb-serve",
+        "/usr/lib/systemd/system/plumb-serve.service",
+        "/usr/share/man/man1/plumb-try.1.gz",
+        "/usr/share/bash-completion/completions/plumb",
+    ] {
         // A minimal Debian may be configured to skip manuals.
         ensure!(installed.iter().any(|line| line.ends_with(name)), "{name} is not installed: {installed:#?}");
     }
+    let enabled = installed.iter().find(|line| line.contains(".wants/") || line.contains("/etc/"));
+    ensure!(enabled.is_none(), "the installation enables or configures something: {enabled:?}");
     root.mount()?;
     // A minute's work in a second; whatever this machine's checks say about it, it must run and clean up.
-    let ran = root.run(&["plumb", "--no-store", "try", "/srv", "--time", "100ms", "--size", "8MiB", "--json"])?;
-    let code = ran.status.code();
-    ensure!(matches!(code, Some(0 | 3)), "plumb try: {code:?}\n{}", String::from_utf8_lossy(&ran.stderr));
-    let result: Value = serde_json::from_slice(&ran.stdout).context("plumb try --json")?;
+    let measure = ["try", "/srv", "--time", "100ms", "--size", "8MiB"];
+    let result = serving::check(&|| root.command(&["plumb"]), &measure, "/root/.local/results.db")?;
     let phases = result["phases"].as_array().map_or(0, Vec::len);
     ensure!(phases > 5, "plumb try measured {phases} phases");
     root.unmount()?;
@@ -79,22 +85,24 @@ fn debian(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     let _ = std::fs::remove_dir_all(root.path().join("root/.local"));
     let left = difference(&before, &root.listing()?);
     ensure!(left.is_empty(), "after the removal: {left:#?}");
-    println!("deb: installed in Debian {suite}, {phases} phases measured, removed, nothing left");
+    println!("deb: installed in Debian {suite}, {phases} phases measured and served, removed, nothing left");
     Ok(())
 }
 
-/// Checks that the installed program has symbols, and that its build id leads to the installed debug information.
+/// Checks that the installed programs have symbols, and that their build ids lead to the installed debug information.
 fn has_debug_information(root: &Path) -> Result<()> {
-    let output = Command::new("gdb")
-        .args(["--batch", "--nx", "-ex"])
-        .arg(format!("set debug-file-directory {}", root.join("usr/lib/debug").display()))
-        .arg("-ex")
-        .arg(format!("file {}", root.join("usr/bin/plumb").display()))
-        .args(["-ex", "info line main"])
-        .output()
-        .context("gdb")?;
-    let ran = String::from_utf8_lossy(&output.stdout);
-    ensure!(ran.contains("crates/plumb/src/main.rs"), "gdb does not find the line of main: {ran}");
+    for one in &PROGRAMS {
+        let output = Command::new("gdb")
+            .args(["--batch", "--nx", "-ex"])
+            .arg(format!("set debug-file-directory {}", root.join("usr/lib/debug").display()))
+            .arg("-ex")
+            .arg(format!("file {}", root.join("usr/bin").join(one.name).display()))
+            .args(["-ex", "info line main"])
+            .output()
+            .context("gdb")?;
+        let ran = String::from_utf8_lossy(&output.stdout);
+        ensure!(ran.contains(one.main), "gdb does not find the line of {}'s main: {ran}", one.name);
+    }
     Ok(())
 }
 
@@ -113,12 +121,17 @@ fn rpm(machine: Machine, dir: &Path) -> Result<()> {
     ensure!(requires.contains("glibc >= 2."), "the RPM does not state its glibc: {requires}");
     // This root contains nothing else, not even its dependencies.
     run(rpm(&["--install", "--nodeps"]).arg(&package))?;
-    measures(machine, &root.path().join("usr/bin/plumb"), &[])?;
+    let unit = root.path().join("usr/lib/systemd/system").join(stage::UNIT);
+    ensure!(unit.is_file(), "the RPM has no {}", unit.display());
+    serves(&root.path().join("usr/bin/plumb"))?;
     run(&mut rpm(&["--erase", "--nodeps", PACKAGE]))?;
     let _ = std::fs::remove_dir_all(root.path().join("db"));
     let left = Command::new("find").arg(root.path()).args(["-name", "*plumb*"]).output()?;
     ensure!(left.stdout.is_empty(), "after the removal: {}", String::from_utf8_lossy(&left.stdout));
-    println!("rpm: installed, run, removed, nothing left; it requires {}", requires.trim().replace('\n', ", "));
+    println!(
+        "rpm: installed, measured and served, removed, nothing left; it requires {}",
+        requires.trim().replace('\n', ", ")
+    );
     Ok(())
 }
 
@@ -135,13 +148,13 @@ fn wheel(machine: Machine, dir: &Path) -> Result<()> {
     };
     run(pip(&["install", "--no-index"]).arg(&package))?;
     let installed = place.path().join("bin/plumb");
-    measures(machine, &installed, &[])?;
+    serves(&installed)?;
     panics::check(&installed)?;
     python_package(&place.path().join("bin/python"), &installed)?;
     run(&mut pip(&["uninstall", "--yes", PACKAGE]))?;
     let left = Command::new("find").arg(place.path()).args(["-iname", "*plumb*"]).output()?;
     ensure!(left.stdout.is_empty(), "after the removal: {}", String::from_utf8_lossy(&left.stdout));
-    println!("wheel: installed, run, called from Python, removed, nothing left");
+    println!("wheel: installed, measured and served, called from Python, removed, nothing left");
     Ok(())
 }
 
@@ -179,20 +192,34 @@ fn archive(machine: Machine, dir: &Path) -> Result<()> {
         .args(["--strip-components=1"])
         .arg("--directory")
         .arg(place.path()))?;
-    for name in
-        ["plumb", "README.md", "LICENSE-MIT", "man/plumb.1.gz", "man/plumb-study-run.1.gz", "completions/_plumb"]
-    {
+    let files = ["README.md", "LICENSE-MIT", "man/plumb.1.gz", "man/plumb-study-run.1.gz", "completions/_plumb"];
+    for name in PROGRAMS.iter().map(|one| one.name).chain(files) {
         ensure!(place.path().join(name).is_file(), "{name} is missing in {}", archive.display());
     }
     let readme = std::fs::read_to_string(place.path().join("README.md"))?;
     ensure!(readme.contains("MPI"), "the README does not say why MPI is absent");
-    let bytes = std::fs::read(place.path().join("plumb"))?;
-    ensure!(glibc::oldest(&bytes).is_err(), "the program of {} is not static", archive.display());
-    measures(machine, &place.path().join("plumb"), &[])?;
-    if machine.is_own() {
-        panics::check(&place.path().join("plumb"))?;
+    for one in &PROGRAMS {
+        let bytes = std::fs::read(place.path().join(one.name))?;
+        ensure!(glibc::oldest(&bytes).is_err(), "{} of {} is not static", one.name, archive.display());
     }
-    println!("tarball of {}: complete, its program measures", machine.name());
+    let plumb = place.path().join("plumb");
+    if machine.is_own() {
+        serves(&plumb)?;
+        panics::check(&plumb)?;
+        println!("tarball of {}: complete, its programs measure and serve", machine.name());
+    } else {
+        measures(machine, &plumb, &[])?;
+        run(program(machine, &place.path().join("plumb-serve")).arg("--version"))?;
+        println!("tarball of {}: complete, its program measures", machine.name());
+    }
+    Ok(())
+}
+
+/// Checks that this program of this machine measures, and that the server next to it returns the result.
+fn serves(plumb: &Path) -> Result<()> {
+    let place = tempfile::tempdir()?;
+    let database = place.path().join("results.db");
+    serving::check(&|| Command::new(plumb), serving::SIMULATED, &database.to_string_lossy())?;
     Ok(())
 }
 
@@ -205,9 +232,7 @@ fn measures(machine: Machine, path: &Path, emulator: &[&str]) -> Result<()> {
         command.args(emulator).arg(path);
         command
     };
-    let output = command
-        .args(["run", "random-read", "--at", "sim:ssd", "--set", "time=100ms", "--no-store", "--json"])
-        .output()?;
+    let output = command.args(["--no-store", "--json"]).args(serving::SIMULATED).output()?;
     let ran = String::from_utf8_lossy(&output.stderr);
     ensure!(matches!(output.status.code(), Some(0 | 3)), "{}: {}\n{ran}", path.display(), output.status);
     let result: Value = serde_json::from_slice(&output.stdout).context("not JSON")?;
@@ -221,17 +246,22 @@ fn foreign(machine: Machine, dir: &Path, suite: &str) -> Result<()> {
     let package = file(dir, [&format!("{PACKAGE}_"), &format!("{}.deb", machine.debian())])?;
     let root = CleanRoot::unpack(machine, suite)?;
     run(Command::new("dpkg-deb").arg("--extract").arg(&package).arg(root.path()))?;
-    let installed = root.path().join("usr/bin/plumb");
-    let oldest = glibc::oldest(&std::fs::read(&installed)?)?;
-    ensure!(oldest <= OLDEST_GLIBC, "{}: glibc {oldest}", package.display());
-    measures(machine, &installed, &["-L", &root.path().to_string_lossy()])?;
+    let installed = root.path().join("usr/bin");
+    for one in &PROGRAMS {
+        let oldest = glibc::oldest(&std::fs::read(installed.join(one.name))?)?;
+        ensure!(oldest <= OLDEST_GLIBC, "{}: {}: glibc {oldest}", package.display(), one.name);
+    }
+    let library = root.path().to_string_lossy();
+    measures(machine, &installed.join("plumb"), &["-L", &library])?;
+    let mut server = Command::new(machine.emulator());
+    run(server.args(["-L", &library]).arg(installed.join("plumb-serve")).arg("--version"))?;
     file(dir, [&format!("{PACKAGE}-{}", version()), &format!("{}.rpm", machine.name())])?;
     licences(&file(dir, [machine.name(), ".whl"])?)?;
     println!("deb of {}: its program measures on {}'s glibc, emulated", machine.name(), suite);
     Ok(())
 }
 
-/// Checks that the image has the specified format, and that its program starts with only its own files.
+/// Checks that the image has the specified format, and that its programs start with only its own files.
 fn layout(machine: Machine, dir: &Path) -> Result<()> {
     let place = tempfile::tempdir()?;
     run(Command::new("tar")
@@ -271,12 +301,14 @@ fn layout(machine: Machine, dir: &Path) -> Result<()> {
         run(Command::new("tar").arg("--extract").arg("--file").arg(&packed).arg("--directory").arg(&root))?;
     }
     let entry = config["config"]["Entrypoint"][0].as_str().context("no entry point")?;
+    ensure!(root.join("usr/bin/plumb-serve").is_file(), "the image has no plumb-serve");
     if machine.is_own() {
         run(Command::new("chroot").arg(&root).args([entry, "--version"]))?;
+        serves(&root.join(entry.trim_start_matches('/')))?;
     } else {
         run(program(machine, &root.join(entry.trim_start_matches('/'))).arg("--version"))?;
     }
-    println!("image for {}: digests, sizes and layers right, its program starts", machine.debian());
+    println!("image for {}: digests, sizes and layers right, its programs start", machine.debian());
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// Debian release for test installations.
 pub(super) const SUITE: &str = "bookworm";
@@ -82,17 +82,17 @@ impl CleanRoot {
         Ok(())
     }
 
-    /// Runs a command in it, with a login environment.
-    pub(super) fn run(&self, words: &[&str]) -> Result<Output> {
+    /// Returns a command in it, with a login environment.
+    pub(super) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("chroot");
         command.arg(self.path()).args(words).env_clear();
         command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root").env("LC_ALL", "C");
-        command.output().with_context(|| words.join(" "))
+        command
     }
 
-    /// Like [`CleanRoot::run`]; an exit code other than 0 is an error.
+    /// Runs a command in it; an exit code other than 0 is an error.
     pub(super) fn succeed(&self, words: &[&str]) -> Result<String> {
-        let output = self.run(words)?;
+        let output = self.command(words).output().with_context(|| words.join(" "))?;
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
         let complaint = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "`{}`: {}\n{printed}{complaint}", words.join(" "), output.status);

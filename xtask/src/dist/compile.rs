@@ -1,10 +1,10 @@
-//! Builds the two programs of a machine: one for glibc, in a wheel, and a static one.
+//! Builds the programs of a machine twice: for glibc, and static.
 
-use super::debug::{self, Split};
 use super::machine::Machine;
-use super::{OLDEST_GLIBC, PACKAGE, tools, work_directory};
+use super::programs::package_options;
+use super::{OLDEST_GLIBC, tools, work_directory};
 use crate::tools::{cargo, run, target_directory, workspace};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,12 +15,12 @@ const PROFILE: &str = "dist";
 /// Option for the linker, passed through the C compiler: debuggers find debug information by the build id.
 const BUILD_ID: &str = "-Wl,--build-id=sha1";
 
-/// Builds the static program. Debian's musl-gcc compiles C (SQLite) on x86-64, and zig elsewhere; Rust includes musl.
+/// Builds the static programs and returns their directory. Debian's musl-gcc compiles C (SQLite) on x86-64, and zig elsewhere; Rust includes musl.
 pub(super) fn fixed(machine: Machine) -> Result<PathBuf> {
     let target = machine.fixed_target();
     add_target(&target)?;
     let mut build = cargo();
-    build.args(["build", "--profile", PROFILE, "--locked", "--package", PACKAGE, "--target", &target]);
+    build.args(["build", "--profile", PROFILE, "--locked", "--target", &target]).args(package_options());
     // LLD is called directly for another machine's program, and through a C compiler otherwise.
     let by_compiler = machine == Machine::X86_64;
     build.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(if by_compiler { BUILD_ID } else { "--build-id=sha1" })?);
@@ -30,51 +30,19 @@ pub(super) fn fixed(machine: Machine) -> Result<PathBuf> {
         build.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), "rust-lld");
     }
     run(build.env("PATH", tools::search_path()))?;
-    Ok(target_directory().join(target).join(PROFILE).join("plumb"))
+    Ok(target_directory().join(target).join(PROFILE))
 }
 
-/// Builds the program for glibc, without debug information, and its wheel in `out`. maturin builds it, so that the
-/// wheel and the packages contain the same program; it also refuses anything that `manylinux` does not allow.
-pub(super) fn shared(machine: Machine, out: &Path) -> Result<Split> {
+/// Builds the programs for glibc and returns their directory. zig links them, by cargo-zigbuild, which maturin includes, too:
+/// maturin alone would build one package at a time, and the crates that both share twice.
+pub(super) fn shared(machine: Machine) -> Result<PathBuf> {
     let target = machine.shared_target();
-    let wheels = work_directory().join(format!("wheel-{}", machine.name()));
-    let _ = std::fs::remove_dir_all(&wheels);
     add_target(&target)?;
-    let mut build = tools::command("maturin");
-    build.current_dir(workspace().join("packaging/wheel"));
-    build.args(["build", "--profile", PROFILE, "--locked", "--zig", "--target", &target]);
-    build.arg("--compatibility").arg(format!("manylinux_{}_{}", OLDEST_GLIBC.major, OLDEST_GLIBC.minor));
-    build.arg("--out").arg(&wheels);
-    build.env("CARGO_TARGET_DIR", target_directory()).env("CARGO_ENCODED_RUSTFLAGS", rust_flags(BUILD_ID)?);
-    run(&mut build)?;
-    let built = target_directory().join(&target).join(PROFILE).join("plumb");
-    let split = debug::split(&built, &format!("plumb-{}-{}-linux-gnu.debug", super::version(), machine.name()))?;
-    put_into_wheel(&wheels, &split.program, out)?;
-    Ok(split)
-}
-
-/// Repacks the only wheel of a directory with this program.
-fn put_into_wheel(wheels: &Path, program: &Path, out: &Path) -> Result<()> {
-    let only = |dir: &Path| -> Result<PathBuf> {
-        let entries: Vec<PathBuf> = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-        match entries.as_slice() {
-            [one] => Ok(one.clone()),
-            all => bail!("{} entries in {}; expected one", all.len(), dir.display()),
-        }
-    };
-    let python = |words: &[&str]| {
-        let mut python = tools::command("python3");
-        python.args(["-m", "wheel"]).args(words);
-        python
-    };
-    let unpacked = wheels.join("unpacked");
-    run(python(&["unpack", "--dest"]).arg(&unpacked).arg(only(wheels)?))?;
-    let tree = only(&unpacked)?;
-    let data = tree.join(format!("{}-{}.data/scripts", PACKAGE.replace('-', "_"), super::version()));
-    let place = only(&data)?;
-    std::fs::copy(program, &place).with_context(|| place.display().to_string())?;
-    std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o755))?;
-    run(python(&["pack", "--dest-dir"]).arg(out).arg(&tree))
+    let mut build = tools::command("cargo-zigbuild");
+    build.current_dir(workspace()).args(["zigbuild", "--profile", PROFILE, "--locked"]).args(package_options());
+    build.args(["--target", &format!("{target}.{OLDEST_GLIBC}")]);
+    run(build.env("CARGO_ENCODED_RUSTFLAGS", rust_flags(BUILD_ID)?))?;
+    Ok(target_directory().join(target).join(PROFILE))
 }
 
 /// Returns options for rustc, as cargo reads them from one variable. Debug information and messages refer to sources by

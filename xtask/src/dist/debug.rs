@@ -19,6 +19,11 @@ pub(super) struct Split {
 }
 
 impl Split {
+    /// Returns the file name of the program.
+    pub(super) fn name(&self) -> String {
+        self.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// Returns the install path of the debug information. Source: "Debugging Information in Separate Files", GDB
     /// manual.
     pub(super) fn installed_debug(&self) -> String {
@@ -36,7 +41,8 @@ pub(super) fn split(program: &Path, name: &str) -> Result<Split> {
     let dir = work_directory().join(format!("split-{name}"));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
-    let split = Split { program: dir.join("plumb"), debug: dir.join(name), build_id: build_id(program)? };
+    let file_name = program.file_name().with_context(|| program.display().to_string())?;
+    let split = Split { program: dir.join(file_name), debug: dir.join(name), build_id: build_id(program)? };
     let objcopy = |options: &[&str], from: &Path, to: &Path| {
         run(Command::new("llvm-objcopy").current_dir(&dir).args(options).arg(from).arg(to))
     };

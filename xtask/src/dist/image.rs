@@ -1,11 +1,12 @@
-//! An OCI image of the static program, from scratch, for all machines that were built.
+//! An OCI image of the static programs, from scratch, for all machines that were built.
 //!
 //! Source: OCI Image Format Specification 1.1: image layout, index, manifest, configuration.
 
+use super::debug::Split;
 use super::machine::Machine;
 use super::stage;
 use super::tarball::{Compression, archive};
-use super::{sums, version, work_directory};
+use super::{Built, sums, version, work_directory};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -19,14 +20,14 @@ const DESCRIPTION: &str = "A storage benchmark that says what it measured. Stati
                            open libmpi at run time.";
 
 /// Writes the image as an archive of its layout, for `podman load`, `docker load` and `skopeo`.
-pub(super) fn write(out: &Path, programs: &[(Machine, PathBuf)]) -> Result<()> {
+pub(super) fn write(out: &Path, built: &[Built]) -> Result<()> {
     let layout = work_directory().join("stage-oci");
     let _ = std::fs::remove_dir_all(&layout);
     let blobs = Blobs { dir: layout.join("blobs/sha256") };
     std::fs::create_dir_all(&blobs.dir)?;
     let mut manifests = Vec::new();
-    for (machine, program) in programs {
-        let mut manifest = blobs.manifest(*machine, program)?;
+    for Built { machine, fixed, .. } in built {
+        let mut manifest = blobs.manifest(*machine, fixed)?;
         manifest["platform"] = json!({ "architecture": machine.debian(), "os": "linux" });
         manifests.push(manifest);
     }
@@ -66,9 +67,9 @@ impl Blobs {
         self.add(media_type, &serde_json::to_vec(value)?)
     }
 
-    /// Adds the image of one machine: one layer with the program, licences and an empty /tmp.
-    fn manifest(&self, machine: Machine, program: &Path) -> Result<Value> {
-        let root = stage::image_root(machine, program)?;
+    /// Adds the image of one machine: one layer with the programs, licences and an empty /tmp.
+    fn manifest(&self, machine: Machine, fixed: &[Split]) -> Result<Value> {
+        let root = stage::image_root(machine, fixed)?;
         let plain = root.with_extension("layer");
         archive(&root, &["usr", "tmp"], &plain, Compression::None)?;
         let diff_id = sums::hash_hex(&std::fs::read(&plain)?);

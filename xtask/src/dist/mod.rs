@@ -13,15 +13,19 @@ mod image;
 mod machine;
 mod names;
 mod packages;
+mod programs;
 mod recipes;
 mod sbom;
+mod serving;
 mod stage;
 mod sums;
 mod tarball;
 mod tools;
+mod wheel;
 
 use crate::tools::target_directory;
 use anyhow::{Result, bail, ensure};
+use debug::Split;
 use machine::Machine;
 pub use names::PACKAGE;
 use std::path::{Path, PathBuf};
@@ -104,8 +108,7 @@ fn make(options: &Options) -> Result<()> {
     for machine in &options.machines {
         built.push(make_for(*machine, &dir)?);
     }
-    let statics: Vec<(Machine, PathBuf)> = built.iter().map(|one| (one.machine, one.fixed.clone())).collect();
-    image::write(&dir, &statics)?;
+    image::write(&dir, &built)?;
     sbom::write(&dir)?;
     release_note(&dir, &built)?;
     sums::write(&dir)?;
@@ -116,31 +119,44 @@ fn make(options: &Options) -> Result<()> {
 /// The programs of one machine.
 struct Built {
     machine: Machine,
-    fixed: PathBuf,
+    fixed: Vec<Split>,
     glibc: glibc::Version,
 }
 
 fn make_for(machine: Machine, dir: &Path) -> Result<Built> {
-    let fixed = compile::fixed(machine)?;
-    let fixed = debug::split(&fixed, &format!("{}.debug", tarball::name(machine)))?;
-    std::fs::copy(&fixed.debug, dir.join(fixed.debug.file_name().unwrap_or_default()))?;
-    let bytes = std::fs::metadata(&fixed.program)?.len();
-    println!("{}: static program, {:.1} MB", machine.name(), bytes as f64 / 1e6);
-    if bytes > STATIC_BYTES_EXPECTED {
-        println!("warning: {}: more than {:.0} MB", fixed.program.display(), STATIC_BYTES_EXPECTED as f64 / 1e6);
+    let fixed = programs::split(&compile::fixed(machine)?, &tarball::debug_suffix(machine))?;
+    for split in &fixed {
+        std::fs::copy(&split.debug, dir.join(split.debug.file_name().unwrap_or_default()))?;
+        let bytes = std::fs::metadata(&split.program)?.len();
+        println!("{}: static {}, {:.1} MB", machine.name(), split.name(), bytes as f64 / 1e6);
+        if bytes > STATIC_BYTES_EXPECTED {
+            println!("warning: {}: more than {:.0} MB", split.program.display(), STATIC_BYTES_EXPECTED as f64 / 1e6);
+        }
     }
-    let shared = compile::shared(machine, dir)?;
-    let oldest = glibc::oldest(&std::fs::read(&shared.program)?)?;
-    ensure!(oldest <= OLDEST_GLIBC, "{} needs glibc {oldest}; {OLDEST_GLIBC} is promised", shared.program.display());
-    println!("{}: program for glibc {oldest} and later", machine.name());
-    let stage = stage::make(machine, &fixed.program, &shared.program, oldest)?;
+    let suffix = format!("-{}-{}-linux-gnu.debug", version(), machine.name());
+    let shared = programs::split(&compile::shared(machine)?, &suffix)?;
+    let glibc = oldest_glibc(machine, &shared)?;
+    wheel::write(machine, &shared, dir)?;
+    let stage = stage::make(machine, &fixed, &shared, glibc)?;
     let debug_stage = stage::make_debug(machine, &shared)?;
     for stage in [&stage, &debug_stage] {
         packages::deb(machine, stage, dir)?;
         packages::rpm(machine, stage, dir)?;
     }
-    tarball::write(machine, &stage, &fixed.program, dir)?;
-    Ok(Built { machine, fixed: fixed.program, glibc: oldest })
+    tarball::write(machine, &stage, &fixed, dir)?;
+    Ok(Built { machine, fixed, glibc })
+}
+
+/// Returns the oldest glibc that all programs run with.
+fn oldest_glibc(machine: Machine, programs: &[Split]) -> Result<glibc::Version> {
+    let mut all = Vec::new();
+    for split in programs {
+        let oldest = glibc::oldest(&std::fs::read(&split.program)?)?;
+        ensure!(oldest <= OLDEST_GLIBC, "{} needs glibc {oldest}; {OLDEST_GLIBC} is promised", split.program.display());
+        println!("{}: {} for glibc {oldest} and later", machine.name(), split.name());
+        all.push(oldest);
+    }
+    Ok(all.into_iter().max().unwrap_or(OLDEST_GLIBC))
 }
 
 fn release_note(dir: &Path, built: &[Built]) -> Result<()> {
@@ -148,11 +164,11 @@ fn release_note(dir: &Path, built: &[Built]) -> Result<()> {
     note.push_str(
         "| file | runs on |\n|---|---|\n\
          | `.deb`, `.rpm`, `.whl` | Linux with glibc, see below |\n\
-         | `-dbgsym*.deb`, `-debuginfo*.rpm` | line tables of the program in `.deb`, `.rpm` and `.whl`, for gdb and perf |\n\
+         | `-dbgsym*.deb`, `-debuginfo*.rpm` | line tables of the programs in `.deb`, `.rpm` and `.whl`, for gdb and perf |\n\
          | `-static.tar.gz`, `-oci.tar` | any Linux 5.10 or later; without MPI, see README in the archive |\n\
-         | `-static.debug` | line tables of that program: put it beside it |\n\
+         | `-static.debug` | line tables of those programs: put them into their directory |\n\
          | `.cdx.json` | what is inside (CycloneDX) |\n\n\
-         Oldest glibc, measured from the symbol versions of the program:\n\n",
+         Oldest glibc, measured from the symbol versions of the programs:\n\n",
     );
     for one in built {
         note.push_str(&format!("- {}: {}\n", one.machine.name(), one.glibc));

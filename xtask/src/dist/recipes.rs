@@ -1,6 +1,7 @@
 //! Checks the recipes in `packaging/` that are not published: they parse, and they name the files of this release.
 
 use super::machine::Machine;
+use super::programs::{PROGRAMS, Program};
 use super::{PACKAGE, image, names, tarball, version};
 use crate::tools::{run, workspace};
 use anyhow::{Context, Result, ensure};
@@ -12,7 +13,9 @@ use std::process::{Command, Stdio};
 pub(super) fn check() -> Result<()> {
     let dir = workspace().join("packaging");
     names::check()?;
-    name_this_release(&|file| Ok(std::fs::read_to_string(workspace().join(file))?))?;
+    let read = |file: &str| Ok(std::fs::read_to_string(workspace().join(file))?);
+    name_this_release(&read)?;
+    install_all_programs(&read)?;
     run(quiet("ruby").arg("-c").arg(dir.join("homebrew/plumb-storage.rb")))?;
     let aur = dir.join("aur/PKGBUILD");
     run(Command::new("bash").arg("-n").arg(&aur))?;
@@ -70,20 +73,44 @@ fn name_this_release(read: &dyn Fn(&str) -> Result<String>) -> Result<()> {
     let archives = Machine::ALL.map(|machine| format!("{}.tar.gz", tarball::name(machine)));
     let [intel, arm] = &archives;
     let wheel = format!("{}-{version}-py3-none-manylinux_2_28_x86_64.whl", PACKAGE.replace('-', "_"));
-    let expected: [(&str, Vec<String>); 7] = [
+    let expected: [(&str, Vec<String>); 8] = [
         ("packaging/homebrew/plumb-storage.rb", vec![format!("version \"{version}\""), intel.clone(), arm.clone()]),
         ("packaging/aur/PKGBUILD", vec![format!("pkgver={version}\n")]),
         ("packaging/nix/package.nix", vec![format!("version = \"{version}\";")]),
+        ("packaging/serve/Containerfile", vec![format!("FROM plumb:{version}\n"), image::name()]),
         ("packaging/kubernetes/job.yaml", vec![format!("image: plumb:{version}\n")]),
         ("packaging/ansible/roles/install/defaults/main.yml", vec![deb.clone()]),
         ("docs/install.md", vec![deb, intel.clone(), image::name(), wheel.clone()]),
         ("docs/python.md", vec![wheel]),
     ];
     for (file, names) in expected {
-        let text = read(file).with_context(|| file.to_owned())?;
-        for name in names {
-            ensure!(text.contains(&name), "{file} does not contain `{}`", name.trim_end());
+        contains(&read(file)?, file, &names)?;
+    }
+    Ok(())
+}
+
+/// Checks that every recipe that builds or installs `plumb` does the same with the other programs.
+/// `read` takes a path in the workspace.
+fn install_all_programs(read: &dyn Fn(&str) -> Result<String>) -> Result<()> {
+    for program in &PROGRAMS {
+        let Program { name, package, .. } = program;
+        let expected = [
+            ("packaging/homebrew/plumb-storage.rb", vec![format!("\"{name}\"")]),
+            ("packaging/aur/PKGBUILD", vec![format!("--package {package}"), format!(" target/dist/{name} ")]),
+            ("packaging/nix/package.nix", vec![format!("\"--package={package}\"")]),
+            ("packaging/package.toml", vec![format!("\"{name}\", \"usr/bin/\""), format!("\"/usr/bin/{name}\"")]),
+            ("packaging/debug.toml", vec![format!("[\"{name}.debug\""), format!("source = \"{name}.debug\"")]),
+        ];
+        for (file, words) in expected {
+            contains(&read(file)?, file, &words)?;
         }
+    }
+    Ok(())
+}
+
+fn contains(text: &str, file: &str, expected: &[String]) -> Result<()> {
+    for part in expected {
+        ensure!(text.contains(part), "{file} does not contain `{}`", part.trim());
     }
     Ok(())
 }
@@ -124,7 +151,7 @@ fn job(documents: &[Value]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{job, name_this_release, scripts, version, workspace};
+    use super::{install_all_programs, job, name_this_release, scripts, version, workspace};
     use serde_json::json;
 
     #[test]
@@ -134,6 +161,16 @@ mod tests {
         let later = |file: &str| Ok(read(file)?.replace(version(), "99.0.0"));
         let error = name_this_release(&later).unwrap_err().to_string();
         assert!(error.starts_with("packaging/homebrew/plumb-storage.rb does not contain"), "{error}");
+    }
+
+    // Protects: `plumb serve` works wherever a package manager installed Plumb.
+    #[test]
+    fn recipes_install_the_server_too() {
+        let read = |file: &str| Ok(std::fs::read_to_string(workspace().join(file))?);
+        install_all_programs(&read).unwrap();
+        let without = |file: &str| Ok(read(file)?.replace("plumb-serve", ""));
+        let error = install_all_programs(&without).unwrap_err().to_string();
+        assert_eq!(error, "packaging/homebrew/plumb-storage.rb does not contain `\"plumb-serve\"`");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! Source: CycloneDX 1.5, JSON. cargo itself lists the linked crates, so that no other tool can disagree with it.
 
 use super::machine::Machine;
+use super::programs::{PROGRAMS, package_options};
 use super::{PACKAGE, version};
 use crate::tools::{cargo, workspace};
 use anyhow::{Context, Result, ensure};
@@ -56,7 +57,7 @@ pub(super) fn write(out: &Path) -> Result<()> {
 fn component(one: &Linked, checksums: &BTreeMap<(String, String), String>) -> Value {
     let reference = format!("pkg:cargo/{}@{}", one.name, one.version);
     let mut component = json!({
-        "type": "library",
+        "type": if PROGRAMS.iter().any(|program| program.package == one.name) { "application" } else { "library" },
         "bom-ref": reference,
         "name": one.name,
         "version": one.version,
@@ -71,10 +72,10 @@ fn component(one: &Linked, checksums: &BTreeMap<(String, String), String>) -> Va
     component
 }
 
-/// Returns crates whose code is in the program of any machine, without those that only run during builds.
+/// Returns crates whose code is in a program of any machine, without those that only run during builds.
 fn linked() -> Result<BTreeSet<Linked>> {
     let mut tree = cargo();
-    tree.args(["tree", "--locked", "--offline", "--package", PACKAGE, "--edges", "normal,no-proc-macro"]);
+    tree.args(["tree", "--locked", "--offline", "--edges", "normal,no-proc-macro"]).args(package_options());
     for machine in Machine::ALL {
         tree.args(["--target", &machine.shared_target(), "--target", &machine.fixed_target()]);
     }

@@ -1,7 +1,8 @@
-//! The static program with manual and completions, for any Linux.
+//! The static programs with manual and completions, for any Linux.
 
+use super::debug::Split;
 use super::machine::Machine;
-use super::version;
+use super::{programs, version};
 use crate::tools::{run, workspace};
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -12,11 +13,16 @@ pub(super) fn name(machine: Machine) -> String {
     format!("plumb-{}-{}-linux-static", version(), machine.name())
 }
 
-pub(super) fn write(machine: Machine, stage: &Path, fixed: &Path, out: &Path) -> Result<()> {
+/// Returns what follows the name of a static program in that of its debug information.
+pub(super) fn debug_suffix(machine: Machine) -> String {
+    format!("-{}-{}-linux-static.debug", version(), machine.name())
+}
+
+pub(super) fn write(machine: Machine, stage: &Path, fixed: &[Split], out: &Path) -> Result<()> {
     let name = name(machine);
     let dir = stage.join(&name);
     std::fs::create_dir_all(&dir)?;
-    std::fs::copy(fixed, dir.join("plumb"))?;
+    programs::copy(fixed, &dir)?;
     for folder in ["man", "completions"] {
         run(Command::new("cp").arg("--recursive").arg(stage.join(folder)).arg(&dir))?;
     }

@@ -36,8 +36,10 @@ pub(super) const TO_MAKE: &[Tool] = &[
     tool("llvm-objcopy", &["llvm-objcopy", "--version"], Origin::Debian("llvm")),
     VENV,
     tool("zig", &["python3", "-m", "ziglang", "version"], Origin::Python("ziglang")),
+    tool("cargo-zigbuild", &["cargo-zigbuild", "--version"], Origin::Python("cargo-zigbuild")),
     tool("wheel", &["python3", "-m", "wheel", "version"], Origin::Python("wheel")),
     tool("maturin", &["maturin", "--version"], Origin::Python("maturin")),
+    tool("auditwheel", &["auditwheel", "--version"], Origin::Python("auditwheel")),
     tool("cargo-deb", &["cargo-deb", "--version"], Origin::Crate("cargo-deb")),
     tool("cargo-generate-rpm", &["cargo-generate-rpm", "--version"], Origin::Crate("cargo-generate-rpm")),
 ];
@@ -48,6 +50,7 @@ pub(super) const TO_CHECK: &[Tool] = &[
     tool("rpm", &["rpm", "--version"], Origin::Debian("rpm")),
     tool("gdb", &["gdb", "--version"], Origin::Debian("gdb")),
     VENV,
+    tool("curl", &["curl", "--version"], Origin::Debian("curl")),
     tool("chroot", &["chroot", "--version"], Origin::Debian("coreutils")),
     tool("ruby", &["ruby", "-ryaml", "-rjson", "-e", ""], Origin::Debian("ruby")),
     tool("shellcheck", &["shellcheck", "--version"], Origin::Debian("shellcheck")),

@@ -1,4 +1,4 @@
-//! `plumb serve`: starts the program `plumb-serve`, which is built separately, so that no other command pays for a web server.
+//! `plumb serve`: starts the program `plumb-serve`, a package of its own, so that no other command pays for a web server.
 
 use plumb_cli::exit::{End, Stopped};
 use plumb_cli::serve::PROGRAM;
@@ -17,7 +17,7 @@ pub(crate) fn run() -> Result<End, Stopped> {
     let failed = |program: PathBuf, error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => Stopped::usage(
             "this command needs the program `plumb-serve`, which is neither next to `plumb` nor in PATH\n\
-             Build it from Plumb's source: cargo build --release -p plumb-serve",
+             Install a package of this version, which has both, or build it from source: cargo build --release -p plumb-serve",
         ),
         _ => Stopped::io(format!("cannot start {}: {error}", program.display())),
     };

@@ -1,14 +1,13 @@
 //! Whole documents, in the forms that commands print with `--json` (`plumb schema` describes them).
 
 use super::lists::RunConditions;
-use super::{ApiError, ApiFault, document, json_text, named};
+use super::{ApiError, ApiFault, Json, document, json_text, named};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::pages::compare::compared;
 use crate::pages::studies::Progress;
 use crate::parameters::Parameters;
 use crate::readers::Effort;
-use axum::Json;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;

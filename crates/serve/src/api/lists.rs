@@ -1,11 +1,10 @@
 //! Lists: what is stored, a row each.
 
-use super::{ApiError, ApiFault};
+use super::{ApiError, ApiFault, Json};
 use crate::app::App;
 use crate::pages::studies::Progress;
 use crate::parameters::{Parameters, key_text};
 use crate::readers::Effort;
-use axum::Json;
 use axum::extract::{RawQuery, State};
 use plumb_report::facts;
 use plumb_store::{

@@ -6,13 +6,13 @@ mod upload;
 
 use crate::app::App;
 use crate::fault::Fault;
+use axum::Router;
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::http::StatusCode;
 use axum::http::header::{self, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
 use serde::Serialize;
 use std::sync::Arc;
 use utoipa::OpenApi;
@@ -82,6 +82,19 @@ impl IntoResponse for ApiFault {
     fn into_response(self) -> Response {
         self.0.log();
         (self.0.status(), Json(ApiError { error: self.0.to_string() })).into_response()
+    }
+}
+
+/// A JSON answer. `axum::Json` would add serde_json's `raw_value` to all crates of the same build, and so to the `plumb` of
+/// packages.
+pub(crate) struct Json<T>(pub T);
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_string(&self.0) {
+            Ok(text) => json_text(text),
+            Err(error) => ApiFault(Fault::Database(error.to_string())).into_response(),
+        }
     }
 }
 

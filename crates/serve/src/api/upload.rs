@@ -1,11 +1,10 @@
 //! Uploads: results of Plumb and files of other tools, with a token that may write.
 
-use super::{ApiError, ApiFault, UPLOAD_BYTES_MAX};
+use super::{ApiError, ApiFault, Json, UPLOAD_BYTES_MAX};
 use crate::access::{Access, bearer_access};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::parameters::Parameters;
-use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{RawQuery, State};
 use axum::http::HeaderMap;
