@@ -4,7 +4,7 @@ use super::clean_root::{CleanRoot, difference};
 use super::machine::Machine;
 use super::programs::PROGRAMS;
 use super::{OLDEST_GLIBC, PACKAGE, compile::program};
-use super::{directory, glibc, image, recipes, serving, stage, sums, tarball, tools, version};
+use super::{directory, glibc, image, recipes, sbom, serving, stage, sums, tarball, tools, version};
 use crate::panics;
 use crate::tools::run;
 use anyhow::{Context, Result, bail, ensure};
@@ -19,6 +19,7 @@ pub(super) fn all(machines: &[Machine], suite: &str) -> Result<()> {
     let dir = directory();
     run(Command::new("sha256sum").args(["--check", "--quiet", sums::NAME]).current_dir(&dir))?;
     println!("sums: right");
+    sbom::check(&dir)?;
     for machine in machines {
         archive(*machine, &dir)?;
         layout(*machine, &dir)?;

@@ -54,6 +54,19 @@ pub(super) fn write(out: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Checks that the list in a directory has components of each program.
+pub(super) fn check(dir: &Path) -> Result<()> {
+    let path = dir.join(name());
+    let document: Value = serde_json::from_slice(&std::fs::read(&path).with_context(|| path.display().to_string())?)?;
+    let components = document["components"].as_array().context("no components")?;
+    // Only plumb has the engine, and only plumb-serve a web server.
+    for name in ["plumb-engine", "plumb-serve", "axum", "sqlite"] {
+        ensure!(components.iter().any(|one| one["name"] == name), "{} lacks {name}", path.display());
+    }
+    println!("components: {} in {}", components.len(), name());
+    Ok(())
+}
+
 fn component(one: &Linked, checksums: &BTreeMap<(String, String), String>) -> Value {
     let reference = format!("pkg:cargo/{}@{}", one.name, one.version);
     let mut component = json!({

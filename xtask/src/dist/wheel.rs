@@ -4,9 +4,10 @@
 //! programs of a release, and the wheel has the same ones as the packages.
 
 use super::debug::Split;
+use super::glibc::Version;
 use super::machine::Machine;
 use super::programs::PROGRAMS;
-use super::{OLDEST_GLIBC, PACKAGE, tools, version, work_directory};
+use super::{OLDEST_GLIBC, PACKAGE, sbom, tools, version, work_directory};
 use crate::tools::{run, workspace};
 use anyhow::{Context, Result, bail, ensure};
 use std::os::unix::fs::PermissionsExt;
@@ -38,6 +39,11 @@ pub(super) fn write(machine: Machine, programs: &[Split], out: &Path) -> Result<
         std::fs::copy(&split.program, &place).with_context(|| place.display().to_string())?;
         std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o755))?;
     }
+    // maturin lists the components of the empty programs.
+    let components = tree.join(format!("{}-{}.dist-info/sboms", PACKAGE.replace('-', "_"), version()));
+    std::fs::remove_dir_all(&components).with_context(|| components.display().to_string())?;
+    std::fs::create_dir(&components)?;
+    sbom::write(&components)?;
     let packed = source.join("packed");
     std::fs::create_dir(&packed)?;
     run(python(&["pack", "--dest-dir"]).arg(&packed).arg(&tree))?;
@@ -79,9 +85,18 @@ fn audit(machine: Machine, wheel: &Path) -> Result<()> {
     let report = String::from_utf8_lossy(&output.stdout);
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "auditwheel: {}\n{report}{complaint}", output.status);
-    let tag = format!("{}_{}", tag(), machine.name());
-    ensure!(report.contains(&format!("\"{tag}\"")), "{} is not {tag}:\n{report}", wheel.display());
+    let needed = glibc_of(&report, machine);
+    ensure!(needed.is_some_and(|needed| needed <= OLDEST_GLIBC), "{} is not {}:\n{report}", wheel.display(), tag());
     Ok(())
+}
+
+/// Returns the glibc of the tag that auditwheel found. Without one, the programs need a library that no tag allows.
+fn glibc_of(report: &str, machine: Machine) -> Option<Version> {
+    let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, tag) = words.split_once("platform tag: \"manylinux_")?;
+    let (version, _) = tag.split_once(&format!("_{}\"", machine.name()))?;
+    let (major, minor) = version.split_once('_')?;
+    Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
 }
 
 fn python(words: &[&str]) -> Command {
@@ -101,7 +116,7 @@ fn only(dir: &Path) -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{OF_SOURCE, manifest, workspace};
+    use super::{Machine, OF_SOURCE, Version, glibc_of, manifest, workspace};
 
     // Protects: pip puts both programs into one directory, where `plumb serve` finds `plumb-serve`.
     #[test]
@@ -110,5 +125,18 @@ mod tests {
         assert!(manifest.contains("name = \"plumb\"\n") && manifest.contains("name = \"plumb-serve\"\n"), "{manifest}");
         let project = std::fs::read_to_string(workspace().join("packaging/wheel/pyproject.toml")).unwrap();
         assert!(project.lines().any(|line| line == OF_SOURCE), "{project}");
+    }
+
+    // Protects: a program that needs a newer glibc, or a library of the builder's machine, is in no wheel.
+    #[test]
+    fn the_glibc_of_a_report_is_read() {
+        let report =
+            |tag: &str| format!("a.whl is consistent\nwith the following platform\ntag: \"{tag}\".\n\nThe wheel");
+        let glibc = |tag: &str| glibc_of(&report(tag), Machine::X86_64);
+        assert_eq!(glibc("manylinux_2_28_x86_64"), Some(Version { major: 2, minor: 28 }));
+        for other in ["linux_x86_64", "manylinux_2_28_aarch64", "manylinux_2_x86_64", "manylinux_2_28"] {
+            assert_eq!(glibc(other), None, "{other}");
+        }
+        assert_eq!(glibc_of("", Machine::X86_64), None);
     }
 }
