@@ -11,6 +11,7 @@ pub mod blocks;
 pub mod caches;
 pub mod client;
 pub mod compare;
+pub mod compiled;
 pub mod conditions;
 pub mod copy;
 pub mod facts;
