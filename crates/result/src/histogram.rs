@@ -3,8 +3,8 @@
 //! A bucket is at most 1/128 (0.78 %) of its lower bound wide; values below 128 ns are exact. The index is a shift
 //! and an add ([`bucket`]), so recorders keep bare arrays of [`BUCKETS`] counters. Everything else is derived here.
 //!
-//! What goes over many values or buckets is `#[inline]`: the engine calls it, and only the engine is compiled with
-//! `opt-level = 3`.
+//! Methods that go over many values or buckets are `#[inline]`: the engine calls them, and it is compiled with
+//! `opt-level = 3`, this crate with 1.
 
 use serde::{Deserialize, Serialize};
 
