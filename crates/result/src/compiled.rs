@@ -4,4 +4,5 @@
 use crate::run::RunResult;
 use plumb_document::{Node, WriteError};
 
+/// Writes a result as a document.
 pub static WRITER: fn(&RunResult) -> Result<Node, WriteError> = plumb_document::write;

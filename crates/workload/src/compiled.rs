@@ -7,6 +7,8 @@
 use crate::Workload;
 use plumb_document::{Node, ReadError, WriteError};
 
+/// Reads a workload from a document.
 pub static READER: fn(&Node) -> Result<Workload, ReadError> = plumb_document::read;
 
+/// Writes a workload as a document.
 pub static WRITER: fn(&Workload) -> Result<Node, WriteError> = plumb_document::write;
