@@ -27,6 +27,13 @@ fn assert_sound(all: &[Value]) {
             }
         }
     }
+    // Plumb refuses keys that a group may read, and an fsGroup adds that right to every file of a secret.
+    for pod in all.iter().map(pod).filter(|pod| pod["volumes"].to_string().contains("secretName")) {
+        let volumes = pod["volumes"].as_array().unwrap();
+        let modes: Vec<&Value> = volumes.iter().filter(|volume| !volume["secret"].is_null()).collect();
+        assert!(modes.iter().all(|volume| volume["secret"]["defaultMode"] == 0o400), "{modes:?}");
+        assert!(pod["securityContext"]["fsGroup"].is_null(), "{}", pod["securityContext"]);
+    }
     if !needs::tools(&["kubectl"]) {
         return;
     }

@@ -1,7 +1,7 @@
 //! A Helm chart: each value is an expression over `values.yaml`, which has the settings that were given.
 
 use super::settings::Settings;
-use super::{COMPARED, Template, ephemeral};
+use super::{COMPARED, ROOT, Template, UNPRIVILEGED, ephemeral};
 use plumb_cli::exit::Stopped;
 use plumb_engine::guard::OutputFile;
 use serde_json::json;
@@ -84,6 +84,7 @@ fn expression(key: &str) -> String {
         "image" => json(".Values.image"),
         "hosts" => "{{ int .Values.hosts }}".to_owned(),
         "retries" => choose(SEVERAL, "4", "0"),
+        "user" => choose(SEVERAL, ROOT, UNPRIVILEGED),
         "class" => class(0),
         "size" => size,
         "secret" => "{{ .Values.pushSecret }}".to_owned(),
@@ -109,7 +110,7 @@ fn expression(key: &str) -> String {
         ),
         "volumes" => by_case(
             &[0, 1].map(|at| item(8, &ephemeral(COMPARED[at].0, &class(at), &size))).join("\n"),
-            &item(8, "{name: keys, secret: {secretName: {{ .Values.name }}-client, defaultMode: 0440}}"),
+            &item(8, "{name: keys, secret: {secretName: {{ .Values.name }}-client, defaultMode: 0400}}"),
             &item(8, &ephemeral("data", &class(0), &size)),
         ),
         other => unreachable!("the templates have no key {other}"),

@@ -1,7 +1,7 @@
 //! Manifests: each value is a literal.
 
 use super::settings::Settings;
-use super::{COMPARED, Template, ephemeral};
+use super::{COMPARED, ROOT, Template, UNPRIVILEGED, ephemeral};
 use serde_json::{Value, json};
 
 /// Returns the documents for `kubectl apply`.
@@ -36,6 +36,7 @@ fn value(settings: &Settings, key: &str) -> String {
         "image" => literal(&json!(settings.image)),
         "hosts" => settings.hosts.to_string(),
         "retries" => if settings.hosts > 1 { "4" } else { "0" }.to_owned(),
+        "user" => if settings.hosts > 1 { ROOT } else { UNPRIVILEGED }.to_owned(),
         "class" => class(0),
         "size" => size,
         "secret" => settings.secret.clone(),
@@ -93,7 +94,7 @@ fn volumes(settings: &Settings, class: &dyn Fn(usize) -> String, size: &str) -> 
     match (settings.classes.len(), settings.hosts) {
         (2.., _) => COMPARED.iter().enumerate().map(|(at, (name, _))| ephemeral(name, &class(at), size)).collect(),
         (_, 2..) => {
-            vec![format!("{{name: keys, secret: {{secretName: {}-client, defaultMode: 0440}}}}", settings.name)]
+            vec![format!("{{name: keys, secret: {{secretName: {}-client, defaultMode: 0400}}}}", settings.name)]
         }
         _ => vec![ephemeral("data", &class(0), size)],
     }

@@ -23,7 +23,13 @@ pub(crate) fn render(arguments: &RenderArguments) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-/// A template of objects.
+/// User of pods without keys, and the group that owns their volumes.
+const UNPRIVILEGED: &str = "{runAsUser: 10001, runAsGroup: 10001, fsGroup: 10001, runAsNonRoot: true}";
+
+/// User of pods with keys: the kubelet lets root alone read a secret, or else a group, too, and Plumb refuses a key that a group reads.
+const ROOT: &str = "{runAsUser: 0}";
+
+/// The templates: each is a file with one or several objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Template {
     /// A claim that all hosts mount.
