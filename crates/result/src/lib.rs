@@ -11,7 +11,6 @@ pub mod blocks;
 pub mod caches;
 pub mod client;
 pub mod compare;
-pub mod compiled;
 pub mod conditions;
 pub mod copy;
 pub mod facts;

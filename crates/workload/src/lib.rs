@@ -7,7 +7,6 @@
 pub mod backend;
 pub mod blocks;
 pub mod companion;
-pub mod compiled;
 pub mod content;
 pub mod copy;
 pub mod files;

@@ -7,7 +7,6 @@ use super::rounds::Bar;
 use anyhow::{Context, Result, bail, ensure};
 use plumb_postgres::{Address, SharedStore};
 use plumb_store::{Filter, Overviews, ResultStore, RunSearch};
-use plumb_study::compare::stored::{StoredRequest, compare_stored};
 use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::os::unix::process::CommandExt;
@@ -79,7 +78,7 @@ pub(crate) fn team(options: &Options) -> Result<()> {
 type Query = fn(&SharedStore, u64) -> Result<()>;
 
 /// The queries of a dashboard and of the commands.
-const KINDS: [(&str, Query); 7] = [
+const KINDS: [(&str, Query); 6] = [
     ("list, the newest", |store, _| listed(store, &Filter::default())),
     ("list of a host and work", |store, number| {
         let host = Some(host(number % HOSTS));
@@ -106,12 +105,6 @@ const KINDS: [(&str, Query); 7] = [
             ..Filter::default()
         };
         ensure!(!store.history(&filter, METRICS[0])?.is_empty(), "no history");
-        Ok(())
-    }),
-    ("compare two tags", |store, number| {
-        let tags = [tag(2 * number), tag(2 * number + 1)];
-        let selections = [tags[0].as_str(), tags[1].as_str()];
-        compare_stored(store, &StoredRequest { selections, metrics: &[], varying: None, seed: 1, runs_max: None })?;
         Ok(())
     }),
 ];
