@@ -70,6 +70,8 @@ fn a_sweep_runs_the_sizes_that_fit_and_names_the_others() {
             "the working directory lies on another file system than the results; the guard's own tests mount one",
         );
     }
+    // The database that the next command creates needs space.
+    let _ = std::fs::remove_file(mounted.path().join("f"));
     let mut command = home.command(line.replace(" f", &format!(" {}/f", mounted.as_str())).split(' '));
     command.env("PLUMB_FILL", mounted.path()).env("PLUMB_DB", mounted.path().join("results/plumb.db"));
     CommandOutput::run(command).expect(74).expect_stderr(&["holds /, /var or Plumb's results, and is never filled"]);
@@ -93,7 +95,9 @@ fn jobs_that_fit_run_and_the_others_fail_by_themselves() {
     // The tool's own option for it.
     let line = format!("as fio --output=out {}--fill_device=1", job("fills", "1g"));
     run_in(&home, &mounted, &line, None).expect(0);
-    assert!(mounted.path().join("fills.0.0").metadata().unwrap().len() > 64 * MIB);
+    let filling = mounted.path().join("fills.0.0");
+    assert!(filling.metadata().unwrap().len() > 64 * MIB);
+    std::fs::remove_file(filling).expect("the database that the next command creates needs space");
     let mut command = home.command(line.split_whitespace());
     command.env("PLUMB_DB", mounted.path().join("plumb.db")).current_dir(mounted.path());
     CommandOutput::run(command).expect(1).expect_stderr(&["is never filled"]);
