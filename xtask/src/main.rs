@@ -25,7 +25,8 @@ cargo xtask bench NAME     time Plumb and its peers alternately and print ratios
                            `engine` (the hot loops, and instructions of an op), `fio` (fio's command lines in both),
                            `fidelity` (whether both measure the same), `flows` (file sets against bare calls), `trees`
                            (mdtest and IOR), `filebench` (varmail, fileserver and webserver), `start` (commands that
-                           hardly do anything), `scaling` (jobs and depth, with fio's) or `team` (a PostgreSQL
+                           hardly do anything), `scaling` (jobs and depth, with fio's), `agents` (what 1 to 1,000
+                           hosts cost the one that leads; --only 1000), or `team` (a PostgreSQL
                            database with a million runs: pushes and queries; --only push leaves the queries out); --rounds N; --binary FILE
                            instead of a build with the profile `dist`; --peers DIR: programs of the other tools, or
                            fio's source with t/io_uring built; --only TEXT: cases whose names contain TEXT, not in

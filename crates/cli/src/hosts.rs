@@ -8,7 +8,7 @@ use crate::session;
 use crate::slurm::{self, SLURM};
 use clap::Args;
 use plumb_bench::JoinedRanks;
-use plumb_cluster::star::{self, Greeting, Link, PATIENCE, RANKS_MAX, Star};
+use plumb_cluster::star::{self, Greeting, Link, PATIENCE, Protocols, RANKS_MAX, Star};
 use plumb_cluster::{JoinError, Joined};
 use plumb_lab::FarProgram;
 use plumb_tls::{Channel, ChannelError, Trust};
@@ -190,6 +190,7 @@ pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, 
     let started: Vec<Option<Link>> = hosts.iter().map(|host| agents.remove(host.node()?)).collect();
     let patience = patience();
     let greeting = |number: usize| Greeting {
+        protocols: Protocols::OWN,
         rank: number as u32 + 1,
         size: hosts.len() as u32 + 1,
         patience,

@@ -8,7 +8,7 @@
 //! `BYTES` is the length of each rank's report, 32768 by default. `cost star HOSTS [BYTES]` runs the hosts as
 //! threads, each with a loopback connection to the coordinator.
 
-use plumb_cluster::star::{Greeting, Link, PATIENCE, Star};
+use plumb_cluster::star::{Greeting, Link, PATIENCE, Protocols, Star};
 use plumb_cluster::{
     Arrival, Cluster, ClusterError, Joined, Member, Reduction, Roster, clock_offset, start, wait_forever,
 };
@@ -60,7 +60,8 @@ fn star(hosts: u32, length: usize) -> Result<(), Box<dyn std::error::Error>> {
     let size = hosts + 1;
     std::thread::scope(|scope| {
         for (rank, link) in others {
-            let greeting = Greeting { rank, size, patience: PATIENCE, name: format!("host{rank}") };
+            let greeting =
+                Greeting { protocols: Protocols::OWN, rank, size, patience: PATIENCE, name: format!("host{rank}") };
             scope.spawn(move || {
                 let star = Star::follow(link, &greeting, "agents").expect("threads");
                 measure(&star, 0.0, length)

@@ -1,6 +1,7 @@
 //! Errors between ranks, and errors from starting or joining them.
 
 use crate::launcher::{Launcher, SETTING};
+use crate::star::Protocols;
 use std::time::Duration;
 
 /// Error from communicating with a rank.
@@ -31,16 +32,31 @@ pub enum ClusterError {
         /// Short description of the problem.
         what: &'static str,
     },
+    /// A rank sent an order that this program cannot read.
+    #[error("rank {rank} sent an order that this plumb cannot read: {error}\nUpdate the older end.")]
+    Unreadable {
+        /// Rank that sent the order.
+        rank: u32,
+        /// The reader's message.
+        error: String,
+    },
 }
 
 /// Error from reaching an agent, or from becoming a rank.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JoinError {
-    /// The peer runs another version.
-    #[error("runs plumb {found}, and this is {}: both ends must be of one version", env!("CARGO_PKG_VERSION"))]
+    /// The peer speaks none of this program's protocols.
+    #[error(
+        "runs plumb {version}, which speaks the protocols {protocols} of agents, and this is plumb {} with {}: \
+         update the older end",
+        env!("CARGO_PKG_VERSION"),
+        Protocols::OWN
+    )]
     Version {
         /// Version that the peer reports.
-        found: String,
+        version: String,
+        /// Protocols that the peer speaks.
+        protocols: Protocols,
     },
     /// The peer is a real fio.
     #[error(

@@ -26,6 +26,7 @@ fn main() -> Result<()> {
         ["bench", "fio", rest @ ..] => bench::dialect(&bench::Options::parse(rest)?),
         ["bench", "fidelity", rest @ ..] => bench::fidelity(&bench::Options::parse(rest)?),
         ["bench", "start", rest @ ..] => bench::start(&bench::Options::parse(rest)?),
+        ["bench", "agents", rest @ ..] => bench::agents(&bench::Options::parse(rest)?),
         ["bench", "team", rest @ ..] => bench::team(&bench::Options::parse(rest)?),
         ["bench", "scaling", rest @ ..] => bench::scaling(&bench::Options::parse(rest)?),
         ["bench", "filebench", rest @ ..] => bench::filebench(&bench::Options::parse(rest)?),

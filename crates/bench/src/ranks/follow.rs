@@ -1,7 +1,7 @@
 //! The other ranks' side: the runs and the work that rank 0 asks for.
 
 use super::JoinedRanks;
-use super::order::{Order, ResolveOrder, Resolved, RunOrder, UNREADABLE};
+use super::order::{Order, ResolveOrder, Resolved, RunOrder, UNREADABLE, UnreadOrder};
 use super::patience::AfterSignal;
 use crate::fit::fit;
 use crate::progress::Progress;
@@ -31,10 +31,20 @@ pub fn follow(bench: &mut Bench, ranks: &JoinedRanks, follower: &mut dyn Followe
     // Rank 0 gets the signal from the same launcher, and decides what happens.
     let after_signal = AfterSignal::new(bench.stop, &*ranks.cluster);
     loop {
-        let order = ranks.cluster.broadcast(Vec::new(), &after_signal.patience());
-        let order = order.and_then(|order| json::from_slice::<Order>(&order).map_err(|_| UNREADABLE));
         // A rank that fails must not exit as if all were well: the others would wait for it.
-        match order.inspect_err(|_| ranks.broken.set(true))? {
+        let broken = |_: &ClusterError| ranks.broken.set(true);
+        let bytes = ranks.cluster.broadcast(Vec::new(), &after_signal.patience()).inspect_err(broken)?;
+        let order = match json::from_slice::<Order>(&bytes) {
+            Ok(order) => order,
+            Err(error) => {
+                // A newer Plumb may ask for what this one does not know.
+                let refused = UnreadOrder::refuse(&bytes, error.to_string()).inspect_err(broken)?;
+                let answer = json::to_vec(&refused).map_err(|_| UNREADABLE)?;
+                ranks.gather(bench.stop, answer)?;
+                continue;
+            }
+        };
+        match order {
             Order::End(exit_code) => return Ok(exit_code),
             Order::Other(words) => follower.other(&words, ranks, bench.stop)?,
             Order::Resolve(order) => {

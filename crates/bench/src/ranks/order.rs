@@ -4,7 +4,7 @@ use super::JoinedRanks;
 use crate::fit::NotHad;
 use crate::outcome::RunError;
 use crate::work::Work;
-use plumb_cluster::{Cluster, ClusterError, wait_forever};
+use plumb_cluster::{Cluster, ClusterError, star, wait_forever};
 use plumb_document::json;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::{CarriedDebt, SimRun};
@@ -14,6 +14,7 @@ use plumb_workload::files::Names;
 use plumb_workload::replay::{ReplayPart, replay_part};
 use plumb_workload::{BlockStream, ReplayShare, Size, Target, Work as GroupWork, Workload};
 use plumb_workload_text::native;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -153,6 +154,32 @@ pub(super) enum Order {
     Other(String),
     /// Exit with this code.
     End(u8),
+}
+
+/// The kind of an order that this program cannot read.
+#[derive(Deserialize)]
+pub(super) enum UnreadOrder {
+    Run(IgnoredAny),
+    Resolve(IgnoredAny),
+    Other(IgnoredAny),
+    End(IgnoredAny),
+}
+
+impl UnreadOrder {
+    /// Returns the answer to an order that cannot be read, if its kind has one.
+    ///
+    /// # Errors
+    /// The kind has no answer, or cannot be read either.
+    pub(super) fn refuse(order: &[u8], error: String) -> Result<Resolved, ClusterError> {
+        let unread = || ClusterError::Unreadable { rank: 0, error: error.clone() };
+        match json::from_slice(order).map_err(|_| unread())? {
+            UnreadOrder::Resolve(_) => {
+                let error = format!("plumb {} there cannot read the workload, so update it: {error}", star::VERSION);
+                Ok(Resolved { error: Some(error), ..Resolved::default() })
+            }
+            UnreadOrder::Run(_) | UnreadOrder::Other(_) | UnreadOrder::End(_) => Err(unread()),
+        }
+    }
 }
 
 /// An order, or an answer to it, that cannot be written or read as JSON.

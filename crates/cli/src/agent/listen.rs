@@ -4,7 +4,7 @@ use super::local::{self, LocalListener};
 use crate::exit::{End, Stopped};
 use crate::output::error_line;
 use crate::pending::{Pending, PendingLimits, PendingPlace};
-use plumb_cluster::star::{answer, read_line};
+use plumb_cluster::star::{read_line, refusal};
 use plumb_engine::signals::StopFlag;
 use plumb_tls::{Channel, ChannelError, FIRST_BYTE, Identity};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -279,7 +279,7 @@ const BUSY: &str = "too many clients at a time";
 /// Sends a client the reason for its refusal. A real fio reports it as a protocol error.
 fn refuse(mut stream: impl Write + SocketTimeout, why: &str) {
     stream.write_at_most(Duration::from_secs(1));
-    let _ = stream.write_all(answer(Some(why)).as_bytes());
+    let _ = stream.write_all(refusal(why).as_bytes());
     stream.end();
 }
 
@@ -429,7 +429,7 @@ fn refuse_secure(mut channel: Channel) {
     channel.set_deadline(Some(Instant::now() + GREETING_PATIENCE));
     // Closing a socket with unread input sends RST, which can discard the answer before the client reads it.
     let _ = read_line(&mut channel);
-    let _ = channel.write_all(answer(Some(BUSY)).as_bytes());
+    let _ = channel.write_all(refusal(BUSY).as_bytes());
     channel.close();
 }
 

@@ -5,7 +5,7 @@ use super::door::{Door, dialed};
 use crate::exit::Stopped;
 use crate::hosts::patience;
 use plumb_cluster::slurm::Task;
-use plumb_cluster::star::{self, Greeting, Link, Star, answer, read_line};
+use plumb_cluster::star::{self, Greeting, Link, Protocols, Star, read_line};
 use plumb_cluster::{JoinError, Joined};
 use plumb_engine::guard::trusted_path::TrustedDir;
 use plumb_engine::private_directory::user_directory;
@@ -85,7 +85,7 @@ fn lead(task: &Task, path: &Path) -> Result<Star, Stopped> {
     for (rank, name) in (1..).zip(&names) {
         let Some(channel) = channels.remove(name) else { continue };
         let mut link = Link { reader: Box::new(channel.clone()), writer: Box::new(channel) };
-        let greeting = Greeting { rank, size: task.size, patience, name: "task".to_owned() };
+        let greeting = Greeting { protocols: Protocols::OWN, rank, size: task.size, patience, name: "task".to_owned() };
         star::greet(&mut link, &greeting).map_err(|error| Stopped::io(format!("task {rank} {error}")))?;
         links.push(link);
     }
@@ -100,7 +100,7 @@ fn follow(task: &Task, path: &Path) -> Result<(Link, Greeting), Stopped> {
     let greeting = read_line(&mut channel).and_then(|line| Greeting::read(&line)).map_err(|error| failed(&error))?;
     channel.set_deadline(None);
     let mut link = Link { reader: Box::new(channel.clone()), writer: Box::new(channel) };
-    link.writer.write_all(answer(None).as_bytes()).map_err(|error| failed(&error))?;
+    link.writer.write_all(greeting.accept().as_bytes()).map_err(|error| failed(&error))?;
     Ok((link, greeting))
 }
 

@@ -12,8 +12,8 @@
 mod wire;
 
 pub use wire::{
-    FRAME_BYTES_MAX, Frame, Greeting, Kind, NEWS_BYTES_MAX, RANKS_MAX, VERSION, answer, http_answer, read_answer,
-    read_line,
+    FRAME_BYTES_MAX, Frame, Greeting, Kind, NEWS_BYTES_MAX, Protocols, RANKS_MAX, VERSION, http_answer, read_answer,
+    read_line, refusal,
 };
 
 use crate::cluster::{Cluster, EndCause, Leave, Patience, Reduction};
@@ -186,7 +186,7 @@ impl Star {
 /// Sends the greeting that assigns the other end its rank, and waits for the answer.
 ///
 /// # Errors
-/// Returns an error if the other end refuses, runs another version, or is not an agent.
+/// Returns an error if the other end refuses, speaks no protocol of ours, or is not an agent.
 pub fn greet(link: &mut Link, greeting: &Greeting) -> Result<(), JoinError> {
     let failed = |error: std::io::Error| JoinError::Io(error.to_string());
     let sent = link.writer.write_all(greeting.line().as_bytes()).and_then(|()| link.writer.flush());

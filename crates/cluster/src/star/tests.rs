@@ -18,7 +18,7 @@ fn stars_with_streams(size: u32, patience: Duration) -> (Vec<Star>, Vec<UnixStre
     let streams = there.iter().map(|stream: &UnixStream| stream.try_clone().unwrap()).collect();
     let mut stars = vec![Star::lead(here.into_iter().map(link).collect(), patience, "test").unwrap()];
     for (rank, stream) in (1..size).zip(there) {
-        let greeting = Greeting { rank, size, patience, name: format!("host{rank}") };
+        let greeting = Greeting { protocols: Protocols::OWN, rank, size, patience, name: format!("host{rank}") };
         stars.push(Star::follow(link(stream), &greeting, "test").unwrap());
     }
     (stars, streams)

@@ -1,8 +1,9 @@
 //! Wire format between the coordinator and another rank: one line each way, then frames.
 //!
-//! The coordinator's line is `plumb-agent 1 VERSION RANK SIZE PATIENCE NAME`, with the patience in seconds. The answer is
-//! `plumb-agent 1 VERSION ok`, or has a reason in place of `ok`. A frame is a kind (1 byte), a rank and a length (4 bytes
-//! each, little-endian), and the payload.
+//! The coordinator's line is `plumb-agent OLDEST-NEWEST VERSION RANK SIZE PATIENCE NAME`, with the protocols that it
+//! speaks and the patience in seconds. The answer is `plumb-agent PROTOCOL VERSION ok`, with the newest protocol that both
+//! speak, or `plumb-agent OLDEST-NEWEST VERSION REASON`. A frame is a kind (1 byte), a rank and a length (4 bytes each,
+//! little-endian), and the payload.
 
 use crate::error::JoinError;
 use plumb_text::http::{HEAD_BYTES_MAX, RequestHead};
@@ -20,14 +21,49 @@ pub const NEWS_BYTES_MAX: usize = 64 << 10;
 pub const RANKS_MAX: u32 = 1025;
 
 const MAGIC: &str = "plumb-agent";
-/// Protocol version. Increase it when lines or frames change.
-const PROTOCOL: &str = "1";
-/// Orders and reports contain types of the program, so both ends must run the same version.
+/// Version of the program, for messages. Ends of different versions work together if they have a protocol in common.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The protocols that one end speaks. A protocol fixes the frames, and the orders and reports in them. It gets a new number
+/// when an older program would misunderstand a message, or could not read one that it needs. A field that may be missing,
+/// and is sent only if it says something, needs no new number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Protocols {
+    /// Oldest protocol.
+    pub oldest: u32,
+    /// Newest protocol.
+    pub newest: u32,
+}
+
+impl Protocols {
+    /// The protocols of this program. Conversations in each of them are recorded, and tests replay both ends of them.
+    pub const OWN: Protocols = Protocols { oldest: 1, newest: 1 };
+
+    /// Returns the newest protocol that both ends speak.
+    pub fn agree(self, other: Protocols) -> Option<u32> {
+        let newest = self.newest.min(other.newest);
+        (newest >= self.oldest.max(other.oldest)).then_some(newest)
+    }
+
+    /// Parses `OLDEST-NEWEST`, or a single number.
+    fn parse(text: &str) -> Option<Protocols> {
+        let (oldest, newest) = text.split_once('-').unwrap_or((text, text));
+        let protocols = Protocols { oldest: oldest.parse().ok()?, newest: newest.parse().ok()? };
+        (0 < protocols.oldest && protocols.oldest <= protocols.newest).then_some(protocols)
+    }
+}
+
+impl std::fmt::Display for Protocols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.oldest, self.newest)
+    }
+}
 
 /// The coordinator's first line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
+    /// Protocols that the coordinator speaks.
+    pub protocols: Protocols,
     /// Rank that the other end becomes.
     pub rank: u32,
     /// Number of ranks, including the coordinator.
@@ -41,16 +77,16 @@ pub struct Greeting {
 impl Greeting {
     /// Formats the greeting as a line.
     pub fn line(&self) -> String {
-        let Greeting { rank, size, patience, name } = self;
-        format!("{MAGIC} {PROTOCOL} {VERSION} {rank} {size} {} {name}\n", patience.as_secs())
+        let Greeting { protocols, rank, size, patience, name } = self;
+        format!("{MAGIC} {protocols} {VERSION} {rank} {size} {} {name}\n", patience.as_secs())
     }
 
     /// Parses a line without its line end.
     ///
     /// # Errors
-    /// Returns an error if the other end runs another version or is not Plumb.
+    /// Returns an error if the other end speaks no protocol of ours, or is not Plumb.
     pub fn read(line: &str) -> Result<Greeting, JoinError> {
-        let mut words = words_of(line)?;
+        let (protocols, mut words) = words_of(line)?;
         let mut number = || words.next()?.parse::<u32>().ok();
         let numbers = [number(), number(), number()];
         let name = words.next().filter(|name| !name.is_empty());
@@ -58,17 +94,23 @@ impl Greeting {
             ([Some(rank), Some(size), Some(seconds)], Some(name)) => {
                 let is_sound = 0 < rank && rank < size && size <= RANKS_MAX && seconds > 0;
                 let patience = Duration::from_secs(seconds.into());
-                is_sound.then(|| Greeting { rank, size, patience, name: name.to_owned() })
+                is_sound.then(|| Greeting { protocols, rank, size, patience, name: name.to_owned() })
             }
             _ => None,
         };
         greeting.ok_or(JoinError::NotPlumb)
     }
+
+    /// Formats the answer that accepts the rank, with the newest protocol that both ends speak.
+    pub fn accept(&self) -> String {
+        let protocol = Protocols::OWN.agree(self.protocols).unwrap_or(Protocols::OWN.newest);
+        format!("{MAGIC} {protocol} {VERSION} ok\n")
+    }
 }
 
-/// Formats the answer: `ok`, or the reason for a refusal.
-pub fn answer(refused: Option<&str>) -> String {
-    format!("{MAGIC} {PROTOCOL} {VERSION} {}\n", refused.unwrap_or("ok").replace('\n', " "))
+/// Formats the answer that refuses a coordinator, with the reason.
+pub fn refusal(reason: &str) -> String {
+    format!("{MAGIC} {} {VERSION} {}\n", Protocols::OWN, reason.replace('\n', " "))
 }
 
 /// Formats a refusal as an HTTP response. `start` is the part of the request that was read already, `rest` its remainder.
@@ -91,27 +133,27 @@ pub fn http_answer(refused: &str, start: &[u8], rest: &mut dyn Read) -> String {
 /// Parses an answer without its line end.
 ///
 /// # Errors
-/// Returns an error if the other end refuses, runs another version or is not Plumb.
+/// Returns an error if the other end refuses, speaks no protocol of ours, or is not Plumb.
 pub fn read_answer(line: &str) -> Result<(), JoinError> {
-    let rest: Vec<&str> = words_of(line)?.collect();
-    match rest.join(" ").as_str() {
+    let (_, rest) = words_of(line)?;
+    match rest.collect::<Vec<&str>>().join(" ").as_str() {
         "ok" => Ok(()),
         why => Err(JoinError::Refused(why.to_owned())),
     }
 }
 
-/// Checks the magic and the versions, and returns the remaining fields.
-fn words_of(line: &str) -> Result<std::str::SplitN<'_, char>, JoinError> {
+/// Checks the magic and the protocols, and returns the peer's protocols and the fields after its version.
+fn words_of(line: &str) -> Result<(Protocols, std::str::SplitN<'_, char>), JoinError> {
     let mut words = line.splitn(7, ' ');
     if words.next() != Some(MAGIC) {
         return Err(JoinError::NotPlumb);
     }
-    let protocol = words.next().unwrap_or_default();
+    let protocols = words.next().and_then(Protocols::parse).ok_or(JoinError::NotPlumb)?;
     let version = words.next().unwrap_or_default();
-    if (protocol, version) != (PROTOCOL, VERSION) {
-        return Err(JoinError::Version { found: format!("{version}, protocol {protocol}") });
+    match Protocols::OWN.agree(protocols) {
+        Some(_) => Ok((protocols, words)),
+        None => Err(JoinError::Version { version: version.to_owned(), protocols }),
     }
-    Ok(words)
 }
 
 /// Reads a line byte by byte, so that the bytes after it stay unread.
@@ -236,7 +278,13 @@ mod tests {
     use super::*;
 
     fn greeting() -> Greeting {
-        Greeting { rank: 3, size: 5, patience: Duration::from_secs(10), name: "10.0.0.2,8765".to_owned() }
+        Greeting {
+            protocols: Protocols::OWN,
+            rank: 3,
+            size: 5,
+            patience: Duration::from_secs(10),
+            name: "10.0.0.2,8765".to_owned(),
+        }
     }
 
     fn read(bytes: &[u8]) -> Result<Greeting, JoinError> {
@@ -246,16 +294,48 @@ mod tests {
     #[test]
     fn formatted_lines_parse_back() {
         assert_eq!(read(greeting().line().as_bytes()), Ok(greeting()));
-        let result = |why: Option<&str>| read_line(&mut answer(why).as_bytes()).and_then(|line| read_answer(&line));
-        assert_eq!(result(None), Ok(()));
-        assert_eq!(result(Some("too many\nsessions")), Err(JoinError::Refused("too many sessions".to_owned())));
+        let result = |answer: &str| read_line(&mut answer.as_bytes()).and_then(|line| read_answer(&line));
+        assert_eq!(result(&greeting().accept()), Ok(()));
+        assert_eq!(result(&refusal("too many\nsessions")), Err(JoinError::Refused("too many sessions".to_owned())));
     }
 
-    // Protects: other programs and versions are identified, and a malformed greeting is rejected.
+    // Protects: ends of different releases work together in the newest protocol that both speak, whichever is older,
+    // and the error names both ends' protocols if there is none.
+    #[test]
+    fn the_newest_common_protocol_is_spoken() {
+        let of = |text: &str| Protocols::parse(text).unwrap();
+        for (own, other, agreed) in [
+            ("1-1", "1-1", Some(1)),
+            ("1-3", "2-5", Some(3)),
+            ("2-5", "1-3", Some(3)),
+            ("3-9", "4", Some(4)),
+            ("1-2", "3-4", None),
+            ("3-4", "1-2", None),
+        ] {
+            assert_eq!(of(own).agree(of(other)), agreed, "{own} and {other}");
+        }
+        for malformed in ["", "0", "0-1", "2-1", "1-", "-1", "1-2-3", "x", "99999999999"] {
+            assert_eq!(Protocols::parse(malformed), None, "{malformed}");
+        }
+        let of_future = Protocols { oldest: 1, newest: 99 };
+        let greeted = read(Greeting { protocols: of_future, ..greeting() }.line().as_bytes()).unwrap();
+        assert_eq!(greeted.accept(), format!("plumb-agent {} {VERSION} ok\n", Protocols::OWN.newest));
+        let too_new = Protocols { oldest: 98, newest: 99 };
+        let line = Greeting { protocols: too_new, ..greeting() }.line().replace(VERSION, "9.0.0");
+        let refused = read(line.as_bytes()).unwrap_err();
+        assert_eq!(refused, JoinError::Version { version: "9.0.0".to_owned(), protocols: too_new });
+        let said = refused.to_string();
+        assert!(
+            said.contains("9.0.0") && said.contains("98-99") && said.contains(&Protocols::OWN.to_string()),
+            "{said}"
+        );
+    }
+
+    // Protects: other programs are identified, and a malformed greeting is rejected.
     #[test]
     fn other_programs_are_identified() {
         let other = greeting().line().replace(VERSION, "0.0.9");
-        assert_eq!(read(other.as_bytes()), Err(JoinError::Version { found: "0.0.9, protocol 1".to_owned() }));
+        assert_eq!(read(other.as_bytes()), Ok(greeting()), "the protocol decides, not the version");
         // The header of fio 3.33's first command.
         assert_eq!(read(&[98, 0, 10, 0, 0, 0, 0, 0]), Err(JoinError::Fio { protocol: 98 }));
         for http in [&b"GET /status HTTP/1.1\r\n"[..], b"POST /preparephase", b"HTTP/1.1 400 Bad Request\r\n"] {

@@ -209,7 +209,7 @@ fn a_hostile_client_does_no_harm() {
     assert!(answer_to(&at, b"GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 501 "));
     wait_until("it reports the client", || agent.read_log().contains("speaks HTTP, as a real elbencho does"));
     assert!(answer_to(&at, &[98, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0]).contains("fio's own protocol (version 98)"));
-    assert!(answer_to(&at, b"plumb-agent 1 0.0.1 1 2 10 x\n").contains("plumb 0.0.1"));
+    assert!(answer_to(&at, b"plumb-agent 98-99 9.0.0 1 2 10 x\n").contains("plumb 9.0.0"));
     assert!(answer_to(&at, &[b'p'; 4096]).contains("does not answer as an agent"));
     assert!(answer_to(&at, format!("plumb-agent 1 {VERSION} 0 9999999 10 x\n").as_bytes()).contains("does not answer"));
     assert!(answer_to(&at, &[0x16, 3, 1]).contains("does not answer as an agent"));
@@ -268,7 +268,7 @@ fn a_hostile_agent_does_no_harm() {
     let agent = Agent::local(&home, port, "");
     let ok = format!("plumb-agent 1 {VERSION} ok\n").into_bytes();
     let cases: [(Vec<u8>, &str); 6] = [
-        (b"plumb-agent 1 0.0.1 ok\n".to_vec(), "plumb 0.0.1"),
+        (b"plumb-agent 98 9.0.0 ok\n".to_vec(), "plumb 9.0.0"),
         (b"HTTP/1.1 400 Bad Request\r\n".to_vec(), "speaks HTTP, as a real elbencho does"),
         (vec![97, 0, 2, 0, 0, 0, 0, 0], "fio's own protocol (version 97)"),
         (format!("plumb-agent 1 {VERSION} the disk is on fire\n").into_bytes(), "the disk is on fire"),

@@ -1,6 +1,7 @@
 //! Benchmarks of Plumb itself: against fio and the classic tools, against bare system calls, and against its own memory
 //! use at small sizes. docs/benchmarks.md explains what each compares and how fair it is.
 
+mod agents;
 mod bare;
 mod callgrind;
 mod child;
@@ -25,6 +26,7 @@ mod start;
 mod team;
 mod trees;
 
+pub(crate) use agents::agents;
 pub(crate) use classic::classic;
 pub(crate) use dialect::dialect;
 pub(crate) use engine::engine;

@@ -10,7 +10,7 @@ use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::error_line;
 use plumb_cli::session;
 use plumb_cli::slurm::dialed;
-use plumb_cluster::star::{Greeting, Link, Star, answer, http_answer, read_line};
+use plumb_cluster::star::{Greeting, Link, Star, http_answer, read_line, refusal};
 use plumb_cluster::{ClusterError, JoinError, Joined};
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::WhenFull;
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     let mut bench = session::bench_of_rank()?;
     bench.partners.policy = Some(policy(arguments)?);
     bench.engine.permissions = Permissions::none();
-    link.writer.write_all(answer(None).as_bytes()).map_err(no_link)?;
+    link.writer.write_all(greeting.accept().as_bytes()).map_err(no_link)?;
     let star = Star::follow(link, &greeting, "agents").map_err(Stopped::io)?;
     let joined = Joined { cluster: Arc::new(star), mpi: None, host: Some(greeting.name) };
     let ranks = JoinedRanks::meet(joined).map_err(Stopped::io)?;
@@ -94,7 +94,7 @@ fn greeted_by_pipes() -> Result<Option<(Greeting, Link)>, Stopped> {
             let message = format!("the client {error}");
             let refusal = match error {
                 JoinError::Http { start } => http_answer(&message, &start, &mut greeter),
-                _ => answer(Some(&message)),
+                _ => refusal(&message),
             };
             let _ = output.write_all(refusal.as_bytes());
             Err(Stopped::usage(message))
