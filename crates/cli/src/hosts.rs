@@ -23,7 +23,7 @@ use std::time::Duration;
 
 /// Timeout for connecting to a host.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// Timeout for an agent's first answer, which includes starting a process.
+/// Least timeout for an agent's first answer, which includes starting a process.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(15);
 /// Number of attempts to connect with keys.
 const CONNECT_TRIES: u32 = 4;
@@ -268,6 +268,11 @@ pub(crate) fn patience() -> Duration {
     configured.filter(|&seconds| seconds > 0).map_or(PATIENCE, |seconds| Duration::from_secs(seconds.into()))
 }
 
+/// Returns the timeout for an agent's first answer. A patient user waits as long for a slow start as for a silent host.
+fn answer_patience() -> Duration {
+    patience().max(ANSWER_PATIENCE)
+}
+
 /// Connects to a host whose agent has not been started, and waits for its agent's answer.
 fn reach(
     place: &HostPlace,
@@ -340,7 +345,7 @@ fn over_tcp(address: &str, trust: Option<&Trust>) -> Result<Reached, ReachError>
     })?;
     let own_address = stream.local_addr().ok().map(|own| own.ip());
     // Limits the first answer only. After that, heartbeats detect a dead agent.
-    let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
+    let _ = stream.set_read_timeout(Some(answer_patience()));
     let reader = stream.try_clone().map_err(ReachError::Connect)?;
     Ok(Reached { link: Link { reader: Box::new(FirstReadTimeout(reader)), writer: Box::new(stream) }, own_address })
 }
@@ -381,7 +386,7 @@ fn over_socket(path: &Path) -> Result<Reached, ReachError> {
     if !local::is_own(&stream) {
         return Err(ReachError::OtherUser { path: path.to_owned() });
     }
-    let _ = stream.set_read_timeout(Some(ANSWER_PATIENCE));
+    let _ = stream.set_read_timeout(Some(answer_patience()));
     let reader = stream.try_clone().map_err(failed)?;
     Ok(Reached {
         link: Link { reader: Box::new(FirstReadTimeout(reader)), writer: Box::new(stream) },

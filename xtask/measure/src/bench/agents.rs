@@ -18,6 +18,9 @@ const COUNTS: [usize; 4] = [1, 10, 100, 1_000];
 const RATE: u64 = 10;
 const SECONDS: u64 = 10;
 
+/// Seconds of silence after which an agent is given up: all of them share two or a few processors.
+const PATIENCE_S: &str = "120";
+
 /// Time in which agents have to listen.
 const START_PATIENCE: Duration = Duration::from_secs(300);
 
@@ -78,7 +81,7 @@ impl Agents<'_> {
             home.join("load.toml"),
             format!(
                 "name = \"load\"\n[target.none.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"read\"\nstop.time = \"{SECONDS}s\"\n\
-                 [[phase.workers]]\ntarget = \"none\"\nrate = {RATE}\nwork.blocks.mix.read = 1\n"
+                 [[phase.workers]]\ntarget = \"none\"\npace.ops-per-second.read = \"{RATE}/s\"\nwork.blocks.mix.read = 1\n"
             ),
         )?;
         Ok(agents)
@@ -88,6 +91,7 @@ impl Agents<'_> {
     fn measure(&self, plumb: &Plumb) -> Result<String> {
         let mut command = plumb.in_home(self.home);
         command.args(["run", "load.toml", "--hosts-file", "hosts", "--json", "--no-store"]);
+        command.env("PLUMB_HOSTS_PATIENCE", PATIENCE_S);
         let begun = Instant::now();
         let leader = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
         let pid = leader.id();
