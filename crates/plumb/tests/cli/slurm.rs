@@ -49,6 +49,10 @@ fn tasks_of_a_step_are_ranks_of_one_run() {
     let ior = "as ior -F -C -b 1m -t 64k -o f";
     let output = plumb(&slurm, &home, "srun -N4 -n4 --mpi=none", ior).expect(0);
     output.expect_stdout(&["nodes : 4", "tasks : 4"]);
+    // More tasks than one level of the tree of ranks, on few processors.
+    let many = "as ior -F -C -b 64k -t 64k -o f";
+    let output = plumb(&slurm, &home, "srun -N4 -n64 --mpi=none", many).expect(0);
+    output.expect_stdout(&["nodes : 4", "tasks : 64"]);
     let output = plumb(&slurm, &home, "srun -N2 -n2 --mpi=none", "as ior -a MPIIO -b 1m -t 64k -o f");
     assert!(output.code != 0 && output.err.contains("needs MPI between them"), "{output:?}");
     assert_no_test_data(&home.work());

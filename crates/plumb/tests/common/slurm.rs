@@ -231,7 +231,7 @@ fn configuration(dir: &Path) -> String {
     for node in NODES {
         let _ = writeln!(
             text,
-            "NodeName={node} NodeHostname={node} NodeAddr=127.0.0.1 Port={} CPUs=4 RealMemory=1000",
+            "NodeName={node} NodeHostname={node} NodeAddr=127.0.0.1 Port={} CPUs=16 RealMemory=1000",
             free_port()
         );
     }
