@@ -16,6 +16,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -283,12 +284,9 @@ fn reach(
     let host = &place.name;
     let failed = |why: &dyn std::fmt::Display| Stopped::io(format!("host {host}: {why}"));
     let mut reached = match (started, place.address.strip_prefix("ssh:")) {
-        (Some(link), _) => Reached { link, own_address: None },
-        (None, Some(to)) => Reached { link: over_ssh(to)?, own_address: None },
-        (None, None) => match local::socket_of(&place.address)? {
-            Some(path) => over_socket(&path).map_err(|error| failed(&error))?,
-            None => over_tcp(&place.address, trust).map_err(|error| failed(&error))?,
-        },
+        (Some(link), _) => Reached { link, own_address: None, socket: None },
+        (None, Some(to)) => Reached { link: over_ssh(to)?, own_address: None, socket: None },
+        (None, None) => connect(&place.address, trust).map_err(|error| failed(&error))?,
     };
     star::greet(&mut reached.link, greeting).map_err(|error| match error {
         JoinError::Refused(_)
@@ -302,14 +300,29 @@ fn reach(
 }
 
 /// A connection to a host whose agent has answered.
-struct Reached {
-    link: Link,
+pub(crate) struct Reached {
+    pub link: Link,
     own_address: Option<IpAddr>,
+    /// Another descriptor of the socket; `None` for pipes.
+    pub socket: Option<OwnedFd>,
+}
+
+/// Connects to a listening agent.
+pub(crate) fn connect(address: &str, trust: Option<&Trust>) -> Result<Reached, ReachError> {
+    let socket = local::socket_of(address).map_err(|stopped| ReachError::Address(stopped.message))?;
+    match socket {
+        Some(path) => over_socket(&path),
+        None => over_tcp(address, trust),
+    }
+}
+
+fn again(socket: impl AsFd) -> Option<OwnedFd> {
+    socket.as_fd().try_clone_to_owned().ok()
 }
 
 /// Reason why a host cannot be reached.
 #[derive(Debug, thiserror::Error)]
-enum ReachError {
+pub(crate) enum ReachError {
     /// The address is invalid or unknown.
     #[error("{0}")]
     Address(String),
@@ -347,7 +360,9 @@ fn over_tcp(address: &str, trust: Option<&Trust>) -> Result<Reached, ReachError>
     // Limits the first answer only. After that, heartbeats detect a dead agent.
     let _ = stream.set_read_timeout(Some(answer_patience()));
     let reader = stream.try_clone().map_err(ReachError::Connect)?;
-    Ok(Reached { link: Link { reader: Box::new(FirstReadTimeout(reader)), writer: Box::new(stream) }, own_address })
+    let socket = again(&stream);
+    let link = Link { reader: Box::new(FirstReadTimeout(reader)), writer: Box::new(stream) };
+    Ok(Reached { link, own_address, socket })
 }
 
 fn connected(address: SocketAddr) -> io::Result<TcpStream> {
@@ -366,8 +381,9 @@ fn secured(address: SocketAddr, trust: &Trust) -> Result<Reached, ReachError> {
         let own_address = stream.local_addr().ok().map(|own| own.ip());
         match Channel::connect(stream, trust, PURPOSE) {
             Ok(channel) => {
+                let socket = again(channel.socket());
                 let link = Link { reader: Box::new(channel.clone()), writer: Box::new(channel) };
-                return Ok(Reached { link, own_address });
+                return Ok(Reached { link, own_address, socket });
             }
             // A refused token closes the connection as well, after the client has sent it.
             Err(ChannelError::Closed | ChannelError::Refused) if tries < CONNECT_TRIES => {
@@ -388,11 +404,11 @@ fn over_socket(path: &Path) -> Result<Reached, ReachError> {
     }
     let _ = stream.set_read_timeout(Some(answer_patience()));
     let reader = stream.try_clone().map_err(failed)?;
-    Ok(Reached {
-        link: Link { reader: Box::new(FirstReadTimeout(reader)), writer: Box::new(stream) },
-        own_address: None,
-    })
+    let socket = again(&stream);
+    let link = Link { reader: Box::new(FirstReadTimeout(reader)), writer: Box::new(stream) };
+    Ok(Reached { link, own_address: None, socket })
 }
+
 /// A socket that drops its read timeout after the first read, when heartbeats take over.
 struct FirstReadTimeout<S>(S);
 

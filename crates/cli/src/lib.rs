@@ -7,6 +7,7 @@
 
 pub mod agent;
 pub mod background;
+pub mod builder;
 pub mod common;
 pub mod config;
 pub mod exit;

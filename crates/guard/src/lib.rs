@@ -16,6 +16,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests write files
 
+mod allowed;
 mod blank;
 mod device;
 mod door;
@@ -53,6 +54,7 @@ pub mod testdir;
 pub mod trusted_path;
 mod users;
 
+pub use allowed::is_below_any;
 pub use blank::READ_MAX_BYTES;
 pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};

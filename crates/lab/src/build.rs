@@ -4,6 +4,7 @@ pub use crate::error::{Cause, LabError, Left};
 
 use crate::host::Listener;
 use crate::journal::{AbandonedJournals, JournalError, UndoJournal};
+use crate::policy::BuildPolicy;
 use crate::recipe;
 use crate::site::{Site, StepMemory};
 use crate::step::{MadeNames, Safety, Step};
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 pub struct Builder {
     journals: PathBuf,
     stop: Option<StopFlag>,
+    policy: Option<BuildPolicy>,
     system: Option<System>,
 }
 
@@ -33,12 +35,18 @@ impl Builder {
     /// Creates a builder that has built nothing. `journals` is created on first use: below Plumb's state directory,
     /// or anywhere in a virtual machine.
     pub fn new(journals: &Path) -> Builder {
-        Builder { journals: journals.to_owned(), stop: None, system: None }
+        Builder { journals: journals.to_owned(), stop: None, policy: None, system: None }
     }
 
     /// Sets a flag that stops a build, takes it down and returns [`Cause::Interrupted`].
     pub(crate) fn stopped_by(mut self, stop: StopFlag) -> Builder {
         self.stop = Some(stop);
+        self
+    }
+
+    /// Sets the permissions of an agent's owner, which hold where a step uses a device or a directory.
+    pub(crate) fn permitted_by(mut self, policy: Option<BuildPolicy>) -> Builder {
+        self.policy = policy;
         self
     }
 
@@ -82,6 +90,7 @@ impl Builder {
                 journal: &mut system.journal,
                 standing: &mut system.standing,
                 safety,
+                policy: self.policy.as_ref(),
                 stop: self.stop,
                 listener: &mut *listener,
             };

@@ -1,6 +1,7 @@
 //! Errors from building systems and taking them down.
 
 use crate::command::CommandError;
+use crate::policy::PolicyError;
 use plumb_engine::guard::Refusal;
 use plumb_engine::guard::trusted_path::UntrustedPath;
 use std::fmt::{self, Write as _};
@@ -80,6 +81,9 @@ pub enum Cause {
     /// The write guard refused the device.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The agent's owner does not permit it.
+    #[error(transparent)]
+    NotPermitted(#[from] PolicyError),
     /// A command of the system failed.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -158,6 +162,15 @@ impl Cause {
         move |source| Cause::Io { action, source: source.into() }
     }
 
+    /// Returns `true` if the write guard, or the owner of an agent, refused it.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self {
+            Cause::Refused(refusal) => refusal.exit_code() == 5,
+            Cause::NotPermitted(_) => true,
+            _ => false,
+        }
+    }
+
     /// Returns the error for an invalid field value.
     pub(crate) fn field(field: &'static str, value: impl ToString, expected: impl Into<String>) -> Cause {
         Cause::Field { field, value: value.to_string(), expected: expected.into() }
@@ -165,9 +178,9 @@ impl Cause {
 }
 
 impl LabError {
-    /// Returns `true` if the write guard refused it (exit code 5).
+    /// Returns `true` if the write guard, or the owner of an agent, refused it (exit code 5).
     pub fn is_refusal(&self) -> bool {
-        matches!(self.cause(), Some(Cause::Refused(refusal)) if refusal.exit_code() == 5)
+        self.cause().is_some_and(Cause::is_refusal)
     }
 
     fn cause(&self) -> Option<&Cause> {

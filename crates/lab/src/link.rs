@@ -154,6 +154,18 @@ impl Link {
         let _ = self.send(&HostRequest::Bye);
     }
 
+    /// Waits until the agent has closed the link. Returns `true` if it did.
+    pub(crate) fn wait_for_end(&self, limit: Duration) -> bool {
+        let start = Instant::now();
+        loop {
+            match self.from.recv_timeout(limit.saturating_sub(start.elapsed())) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => return true,
+                Err(RecvTimeoutError::Timeout) => return false,
+            }
+        }
+    }
+
     fn send(&mut self, request: &HostRequest) -> Result<(), HostError> {
         let mut line = plumb_document::json::to_vec(request)
             .map_err(|error| HostError::Failed { reason: format!("a request: {error}"), refused: false })?;

@@ -27,6 +27,7 @@ impl Local {
             state: surroundings.state.clone(),
             expendable: Vec::new(),
             silence: None,
+            policy: None,
         };
         let stop = surroundings.interrupted.unwrap_or_else(StopFlag::detached);
         Ok(Local { agent: Agent::new(settings, stop)?, built: false })

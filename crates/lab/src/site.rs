@@ -4,6 +4,7 @@ use crate::command::Command;
 use crate::error::Cause;
 use crate::journal::UndoJournal;
 use crate::names;
+use crate::policy::BuildPolicy;
 use crate::step::{MadeNames, Safety, Step};
 use crate::system;
 use crate::tool::version;
@@ -41,6 +42,8 @@ pub(crate) struct Site<'a> {
     pub(crate) journal: &'a mut UndoJournal,
     pub(crate) standing: &'a mut StepMemory,
     pub(crate) safety: &'a Safety,
+    /// Permissions of the agent's owner; `None` where the user may do what the account may do.
+    pub(crate) policy: Option<&'a BuildPolicy>,
     pub(crate) stop: Option<StopFlag>,
     pub(crate) listener: &'a mut dyn FnMut(&str),
 }
@@ -142,6 +145,7 @@ impl Site<'_> {
             if number.is_some() && devices[..index].iter().any(|other| system::device_number(other) == number) {
                 return Err(Cause::field("devices", device.display(), "it is named twice"));
             }
+            self.check_device(device)?;
             let is_own = self.is_own(device);
             let right = if is_own { Right::Made } else { Right::Study(&list) };
             let found = retry_while_busy(|| guard.may_destroy(device, right))?;
@@ -152,6 +156,19 @@ impl Site<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns an error if the agent's owner does not permit a device that was not made here.
+    pub(crate) fn check_device(&self, device: &Path) -> Result<(), Cause> {
+        match self.policy {
+            Some(policy) if !self.is_own(device) => Ok(policy.admit_device(device)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns an error if the agent's owner does not permit a directory or mount point.
+    pub(crate) fn check_path(&self, field: &'static str, path: &Path) -> Result<(), Cause> {
+        self.policy.map_or(Ok(()), |policy| Ok(policy.admit_path(field, path)?))
     }
 
     /// Claims a single device.
@@ -191,6 +208,7 @@ impl Site<'_> {
                 format!("no such directory; create it: mkdir -p {}", parent.display()),
             )
         })?;
+        self.check_path(field, &parent)?;
         loop {
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("{OWN_PREFIX}{}-{number}", std::process::id()));

@@ -3,7 +3,7 @@
 use super::order::RunOrder;
 use plumb_document::Value;
 use plumb_engine::control_group_directory;
-use plumb_engine::guard::Permissions;
+use plumb_engine::guard::{Permissions, is_below_any};
 use plumb_workload::files::Names;
 use plumb_workload::{Activity, Target, Workload};
 use plumb_workload_text::validate::validate;
@@ -126,8 +126,8 @@ impl AgentPolicy {
 
     /// Returns `true` if a path, absolute or below `base`, may be used.
     pub fn allows(&self, path: &Path, base: &Path) -> bool {
-        let whole = real(&std::path::absolute(base.join(path)).unwrap_or_else(|_| base.join(path)));
-        self.allow.iter().any(|allowed| whole.starts_with(real(allowed)))
+        let whole = std::path::absolute(base.join(path)).unwrap_or_else(|_| base.join(path));
+        is_below_any(&self.allow, &whole)
     }
 
     fn admit_path(&self, path: &Path, base: &Path) -> Result<(), PolicyError> {
@@ -158,19 +158,4 @@ fn uses_base(target: &Target) -> bool {
         Target::Device(device) => !device.path.is_absolute(),
         _ => true,
     }
-}
-
-/// Resolves symbolic links and `..` in the part of a path that exists. Returns an empty path, which is never allowed,
-/// if the rest contains `..`.
-fn real(path: &Path) -> PathBuf {
-    for above in path.ancestors() {
-        if let Ok(real) = above.canonicalize() {
-            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
-            if rest.components().any(|part| part == Component::ParentDir) {
-                return PathBuf::new();
-            }
-            return real.join(rest);
-        }
-    }
-    PathBuf::new()
 }

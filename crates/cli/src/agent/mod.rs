@@ -1,5 +1,6 @@
 //! An agent that waits for clients on other hosts: its addresses, admission of clients, and its background mode.
 
+mod builds;
 pub mod listen;
 pub mod local;
 
@@ -43,6 +44,11 @@ pub struct AgentArguments {
     /// Let workloads of clients start programs, and connect to other hosts.
     #[arg(long)]
     pub allow_exec: bool,
+    /// Let clients build systems for their studies on this host, and take them down: images, file systems and mounts below --allow,
+    /// and file systems in memory. DEVICE, by path or serial, may be destroyed as well, if a study lists it; no other device is.
+    /// Commands and settings of the host also need --allow-exec.
+    #[arg(long, value_name = "DEVICE,…", num_args = 0..=1, value_delimiter = ',', requires = "listen")]
+    pub allow_build: Option<Vec<String>>,
     /// With --listen: go on in the background, and write the process id to this file.
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub pid_file: Option<PathBuf>,
@@ -87,6 +93,7 @@ fn own_program() -> Result<PathBuf, Stopped> {
 /// The agent cannot bind the address or read the keys.
 pub fn listen(arguments: &AgentArguments, name: &'static str, ground: Ground) -> Result<End, Stopped> {
     let identity = arguments.keys.as_deref().map(Identity::load).transpose().map_err(Stopped::usage)?;
+    builds::prepare(arguments, own_program()?, name)?;
     let words = rank_words(arguments);
     let addresses = agent_addresses(arguments)?;
     let door = Door::open(Listening {
@@ -184,7 +191,20 @@ fn rank_words(arguments: &AgentArguments) -> Vec<OsString> {
     for (word, is_set) in [("--allow-exec", arguments.allow_exec), ("--obeys", arguments.obeys)] {
         words.extend(is_set.then(|| word.into()));
     }
+    words.extend(builds::words(arguments));
     words
+}
+
+/// Returns the paths that clients may use, absolute: those given, or the working directory.
+///
+/// # Errors
+/// The working directory is gone.
+pub fn allowed(given: &[PathBuf]) -> Result<Vec<PathBuf>, Stopped> {
+    let failed = |error| Stopped::io(format!("the working directory: {error}"));
+    match given {
+        [] => Ok(vec![std::env::current_dir().map_err(failed)?]),
+        paths => Ok(paths.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone())).collect()),
+    }
 }
 
 /// Resolves an address or a host name, with or without a port.

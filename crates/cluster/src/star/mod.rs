@@ -9,6 +9,7 @@
 //! for half a second. A rank is lost if its connection ends, or if nothing came from it for the
 //! [patience](Greeting::patience). Rank 0 then makes the others end.
 
+pub mod build_session;
 mod wire;
 
 pub use wire::{

@@ -46,7 +46,7 @@ impl Protocols {
     }
 
     /// Parses `OLDEST-NEWEST`, or a single number.
-    fn parse(text: &str) -> Option<Protocols> {
+    pub(super) fn parse(text: &str) -> Option<Protocols> {
         let (oldest, newest) = text.split_once('-').unwrap_or((text, text));
         let protocols = Protocols { oldest: oldest.parse().ok()?, newest: newest.parse().ok()? };
         (0 < protocols.oldest && protocols.oldest <= protocols.newest).then_some(protocols)

@@ -5,13 +5,14 @@ use super::settings::AgentSettings;
 use crate::build::Builder;
 use crate::error::failed;
 use crate::host::{HostError, Listener};
-use crate::preflight::{self, Here, Inspection, Objection, PlannedWork};
+use crate::policy::BuildPolicy;
+use crate::preflight::{self, Here, Inspection, Objection, ObjectionKind, PlannedBuild, PlannedWork, WorkPlace};
 use crate::protocol::{HostFacts, RunAnswer, RunJob, VERSION};
 use crate::site::expendable;
 use crate::step::{MadeNames, Safety, Step};
 use plumb_engine::guard::private_directory;
 use plumb_engine::signals::StopFlag;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Serves the requests of a study on this machine.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl Agent {
     pub fn new(settings: AgentSettings, stop: StopFlag) -> Result<Agent, HostError> {
         private_directory(&settings.state)
             .map_err(|error| failed(format!("cannot make {}: {error}", settings.state.display())))?;
-        let builder = Builder::new(&settings.journals()).stopped_by(stop);
+        let builder = Builder::new(&settings.journals()).stopped_by(stop).permitted_by(settings.policy.clone());
         Ok(Agent { builder, made: MadeNames::new(), disks: Vec::new(), facts: facts()?, settings, stop })
     }
 
@@ -46,12 +47,45 @@ impl Agent {
 
     /// Returns problems that the builds, and the work on them, would run into.
     pub fn inspect(&self, inspection: &Inspection) -> Vec<Objection> {
-        preflight::of_builds(&inspection.builds, &Here(&self.with_own_disks(&inspection.safety)))
+        let safety = self.with_own_disks(&inspection.safety);
+        let Some(policy) = &self.settings.policy else {
+            return preflight::of_builds(&inspection.builds, &Here(&safety));
+        };
+        let mut found: Vec<Objection> = Vec::new();
+        let mut permitted = Vec::new();
+        for build in &inspection.builds {
+            let objections = self.not_permitted(policy, build, &safety);
+            if objections.is_empty() {
+                permitted.push(build.clone());
+            }
+            found.extend(objections.into_iter().filter(|new| !found.contains(new)).collect::<Vec<_>>());
+        }
+        // Checks try options and look at directories, so they only follow what the owner permits.
+        found.extend(preflight::of_builds(&permitted, &Here(&safety)));
+        found
+    }
+
+    /// Returns what the owner does not permit of a planned system.
+    fn not_permitted(&self, policy: &BuildPolicy, build: &PlannedBuild, safety: &Safety) -> Vec<Objection> {
+        let refused = |text: String| Objection { text, kind: ObjectionKind::Refused };
+        let steps = policy.admit(&build.steps, self.facts.ram_bytes).err().map(|error| refused(error.to_string()));
+        let devices = policy.foreign_devices(&build.steps, safety).into_iter().map(|error| refused(error.to_string()));
+        let work = build.work.iter().filter_map(|work| match &work.place {
+            WorkPlace::Directory(dir) => policy.admit_path("path", Path::new(dir)).err(),
+            WorkPlace::Device(_) | WorkPlace::Simulated => None,
+        });
+        let work = work.map(|error| refused(error.to_string()));
+        steps.into_iter().chain(devices).chain(work).collect()
     }
 
     /// Returns an objection for all work that does not fit on the standing system.
     pub fn fits(&self, work: &[PlannedWork]) -> Vec<Objection> {
-        preflight::of_standing(work, &self.made)
+        let is_permitted = |work: &&PlannedWork| match (&self.settings.policy, &work.place) {
+            (Some(policy), WorkPlace::Directory(dir)) => policy.admit_path("path", Path::new(dir)).is_ok(),
+            _ => true,
+        };
+        let work: Vec<PlannedWork> = work.iter().filter(is_permitted).cloned().collect();
+        preflight::of_standing(&work, &self.made)
     }
 
     /// Returns the devices that may be destroyed, including the machine's own disks.
@@ -73,6 +107,17 @@ impl Agent {
         listener: Listener<'_>,
     ) -> Result<MadeNames, HostError> {
         let safety = self.with_own_disks(safety);
+        let hardened: Vec<Step>;
+        let steps = match &self.settings.policy {
+            None => steps,
+            Some(policy) => {
+                policy
+                    .admit(steps, self.facts.ram_bytes)
+                    .map_err(|error| HostError::Failed { reason: error.to_string(), refused: true })?;
+                hardened = steps.iter().map(|step| policy.hardened(step)).collect();
+                &hardened
+            }
+        };
         self.made = self.builder.build(tag, steps, &safety, listener)?;
         // The disks are only names for the counters: steps that need a missing disk have failed already.
         self.disks = expendable(&safety).unwrap_or_default();
@@ -85,6 +130,9 @@ impl Agent {
     /// Returns an error if the job could not be started, took too long or was stopped. A command that fails is
     /// an answer, not an error.
     pub fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
+        if self.settings.policy.is_some() {
+            return Err(failed("this session only builds; an agent's runs have sessions of their own"));
+        }
         let builder = &self.builder;
         let mut confine = |pid| builder.confine(pid).map_err(HostError::from);
         RunSurroundings {

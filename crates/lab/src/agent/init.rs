@@ -90,8 +90,13 @@ fn live() -> Result<(), InitError> {
     let open = || open_channel(&port);
     let file = open().map_err(InitError::file(&port))?;
     let reader = file.try_clone().map_err(InitError::file(&port))?;
-    let settings =
-        AgentSettings { program, state: PathBuf::from("/run/plumb"), expendable: own_disks(), silence: None };
+    let settings = AgentSettings {
+        program,
+        state: PathBuf::from("/run/plumb"),
+        expendable: own_disks(),
+        silence: None,
+        policy: None,
+    };
     Ok(serve(reader, file, settings, StopFlag::detached())?)
 }
 

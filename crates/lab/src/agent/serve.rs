@@ -48,7 +48,12 @@ pub fn serve(
     if let Err(error) = recover(&settings.journals(), &mut |text| say(Reply::Progress { text: text.to_owned() })) {
         say(Reply::Progress { text: format!("left by an earlier run: {error}") });
     }
+    let is_bound = settings.policy.is_some();
     loop {
+        // The system of a client is about to go: an answer now would let it measure without one.
+        if is_bound && stop.requested() {
+            break;
+        }
         let request = match requests.recv_timeout(POLL_INTERVAL) {
             Ok(request) => request,
             Err(RecvTimeoutError::Timeout) if !stop.requested() => continue,

@@ -1,5 +1,6 @@
 //! Settings of an agent.
 
+use crate::policy::BuildPolicy;
 use crate::step::Expendable;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +15,8 @@ pub struct AgentSettings {
     pub expendable: Vec<Expendable>,
     /// Silence after which the link counts as broken. `None` waits for the link's end.
     pub silence: Option<Duration>,
+    /// Permissions of the owner, for clients that may only build. `None` for hosts whose account the user has.
+    pub policy: Option<BuildPolicy>,
 }
 
 impl AgentSettings {

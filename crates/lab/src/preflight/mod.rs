@@ -75,7 +75,7 @@ pub struct Objection {
 pub enum ObjectionKind {
     /// Runs will fail.
     Wrong,
-    /// The write guard will refuse.
+    /// The write guard, or the owner of an agent, will refuse.
     Refused,
     /// Building needs rights that this user does not have.
     NeedsRoot,
@@ -90,8 +90,7 @@ impl Objection {
 
     /// Creates the objection for a cause that would stop a step.
     pub(crate) fn of_cause(place: &str, cause: &Cause) -> Objection {
-        let refused = matches!(cause, Cause::Refused(refusal) if refusal.exit_code() == 5);
-        let kind = if refused { ObjectionKind::Refused } else { ObjectionKind::Wrong };
+        let kind = if cause.is_refusal() { ObjectionKind::Refused } else { ObjectionKind::Wrong };
         Objection::new(kind, format!("{place}: {cause}"))
     }
 }

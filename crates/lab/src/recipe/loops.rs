@@ -24,7 +24,8 @@ pub(super) fn build(step: &Loop, site: &mut Site<'_>) -> Result<MadePaths, Cause
     let count = step.count.map_or(1, |count| count.0);
     let parent = site.resolve_one("directory", &step.directory)?;
     let dir = site.own_dir("directory", &parent)?;
-    if step.fill == LoopFill::Filled {
+    // A client of an agent could fill the host with images that are sparse now.
+    if step.fill == LoopFill::Filled || site.policy.is_some() {
         let file = File::open(&dir).map_err(Cause::io("open the directory of the images"))?;
         let space = Space::read(&file).map_err(Cause::io("see how much space is free"))?;
         Space::admit(space, &dir, step.size.0.saturating_mul(count))?;

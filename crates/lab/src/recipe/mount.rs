@@ -58,11 +58,16 @@ fn command(request: &Request<'_>, target: &Path) -> Command {
 /// Returns the mount point, created if missing. Never one whose contents would be hidden.
 fn mount_point(text: &str, site: &mut Site<'_>) -> Result<PathBuf, Cause> {
     let target = check_mount_point(text)?;
+    site.check_path("mount", &target)?;
     let mut missing: Vec<&Path> = target.ancestors().take_while(|path| !path.exists()).collect();
     missing.reverse();
     for path in &missing {
         site.record_undo(Undo::MountPoint { path: path.to_path_buf() })?;
         fs::create_dir(path).map_err(Cause::io(format!("make {}", path.display())))?;
+    }
+    let found = fs::canonicalize(&target).map_err(Cause::io(format!("resolve {}", target.display())))?;
+    if found != target {
+        return Err(Cause::field("mount", text, format!("it became a link to {} meanwhile", found.display())));
     }
     Ok(target)
 }

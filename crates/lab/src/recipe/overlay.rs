@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn build(step: &Overlay, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     let lower = site.resolve(step.lower.as_slice())?;
+    lower.iter().try_for_each(|lower| site.check_path("lower", lower))?;
     let parent = site.resolve_one("directory", &step.directory)?;
     let dir = site.own_dir("directory", &parent)?;
     let options = options(step, &lower, &dir)?;

@@ -18,6 +18,7 @@ const SCHEDULER: &str = "scheduler";
 pub(super) fn build(step: &QueueSettings, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
     check(step)?;
     for device in site.resolve(step.device.as_slice())? {
+        site.check_device(&device)?;
         set_all(&device, &step.set, site)?;
     }
     Ok(vec![])
@@ -27,6 +28,7 @@ pub(super) fn readahead(step: &Readahead, site: &mut Site<'_>) -> Result<MadePat
     check_readahead(step)?;
     let set = BTreeMap::from([("read_ahead_kb".to_owned(), Word((step.size.0 / 1024).to_string()))]);
     for device in site.resolve(step.device.as_slice())? {
+        site.check_device(&device)?;
         set_all(&device, &set, site)?;
     }
     Ok(vec![])

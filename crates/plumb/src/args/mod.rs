@@ -294,6 +294,12 @@ pub(crate) struct FarEndArguments {
     /// With --rank and --detached: allow workloads to start programs and to connect to other hosts.
     #[arg(long)]
     pub allow_exec: bool,
+    /// With --rank and --detached: let clients build systems.
+    #[arg(long)]
+    pub allow_build: bool,
+    /// With --allow-build: a device, by path or serial, that clients may destroy.
+    #[arg(long, value_name = "DEVICE")]
+    pub build_device: Vec<String>,
     /// With --rank and --detached: let clients interrupt each other and stop the agent.
     #[arg(long)]
     pub obeys: bool,

@@ -3,7 +3,6 @@
 use super::error::StudyError;
 use super::form::{HostForm, StudyForm};
 use super::level_form::Binds;
-use super::levels::{self, Combination, conditions_in};
 use super::study::{LOCAL, Study};
 use super::workload::WorkloadText;
 use plumb_document::Table;
@@ -83,49 +82,30 @@ impl Study<'_> {
         self.form.hosts.values().any(|host| host.agents.is_some())
     }
 
-    /// Rejects a study that builds something for a plot on agents: they start no programs.
-    pub(super) fn agents_build_nothing(
-        &self,
-        host: &str,
-        levels: &Combination,
-        steps: &[Step],
-    ) -> Result<(), StudyError> {
-        let Some(step) = steps.first().filter(|_| self.are_agents(host)) else { return Ok(()) };
-        let mut names = Vec::new();
-        if let Some(value) = self.table.get("provision") {
-            levels::names_in(value.get_ref(), &mut names);
-            conditions_in(value.get_ref(), &mut names);
+    /// Rejects steps that have no effect on runs of agents. Whether an agent builds at all, only the agent says.
+    pub(super) fn agents_build(&self, host: &str, steps: &[Step]) -> Result<(), StudyError> {
+        let limited = |step: &Step| matches!(step, Step::Loop(step) if step.limits.is_some());
+        if !self.are_agents(host) || !steps.iter().any(limited) {
+            return Ok(());
         }
-        let factor = self.factors.all.iter().find(|factor| {
-            levels.contains_key(&factor.name) && names.contains(&factor.name) && factor.binds != Some(Binds::Host)
-        });
-        let (place, message, at) = match factor {
-            Some(factor) => (
-                factor.place.clone(),
-                format!(
-                    "factor `{}` is built (step `{}`), and nothing can be built on `{host}`: agents run no programs",
-                    factor.name,
-                    step.kind()
-                ),
-                format!("`[target]` with `path = \"/mnt/${{{}}}\"`", factor.name),
-            ),
-            None => (
-                self.place(&["provision"]),
-                format!("step `{}` cannot be built on `{host}`: agents run no programs", step.kind()),
-                "`[target]` with its `path`".to_owned(),
-            ),
-        };
-        let help = format!(
-            "build it on the hosts beforehand, leave out `[[provision]]`, and name the directories that are there: {at}; or \
-             let the lab build it, on a host with `ssh` or `vm`"
-        );
-        Err(self.failed(place, message, help))
+        Err(self.failed(
+            self.place(&["provision"]),
+            format!("`limits` of a loop device do not hold on `{host}`: agents start the processes of a run elsewhere"),
+            "leave `limits` out, or measure on a host with `ssh` or `vm`",
+        ))
     }
 
     /// Rejects works that agents cannot run: they only run Plumb's own workloads.
     pub(super) fn agents_run(&self, host: &str, text: &WorkloadText, work: &HostWork) -> Result<(), StudyError> {
         let what = match work {
             _ if !self.are_agents(host) => return Ok(()),
+            HostWork::Native { toml } if toml.contains("${made.") => {
+                return Err(self.failed(
+                    self.place(&["target", "path"]),
+                    format!("`{}` runs on a device, whose name differs between the hosts of `{host}`", text.name),
+                    "put a file system on it with a step `mkfs`, and mount that",
+                ));
+            }
             HostWork::Native { .. } => return Ok(()),
             HostWork::Dialect { tool, .. } => format!("is in the language of {tool}"),
             HostWork::Conformance(_) => "tests rules of a file system".to_owned(),

@@ -279,7 +279,7 @@ impl<'d> Study<'d> {
                 return Err(self.document.failures(failures).into());
             }
             let host = self.host(&levels)?;
-            self.agents_build_nothing(&host, &levels, &steps)?;
+            self.agents_build(&host, &steps)?;
             found.push(Built { host, levels, steps, mount, on_enter, on_leave });
         }
         Ok(found)

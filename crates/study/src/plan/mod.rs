@@ -341,7 +341,7 @@ pub enum HostPlan {
     },
     /// A virtual machine that the lab boots for every plot.
     Vm(plumb_lab::vm::VmSpec),
-    /// Several hosts at once, whose agents make each run together; nothing is built there.
+    /// Several hosts at once, whose agents make each run together, and build the same system.
     Agents(Vec<String>),
 }
 

@@ -6,7 +6,7 @@ mod held;
 mod tests;
 
 use crate::conduct::Hosts;
-use crate::plan::{HostPlan, Plan};
+use crate::plan::{HostPlan, Levels, Plan, Plot};
 use held::held_bytes;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
@@ -38,6 +38,8 @@ pub struct Inspected {
     pub objections: Vec<Objection>,
     /// Parts that could not be inspected, with the reason.
     pub unchecked: Vec<String>,
+    /// Reason why nothing can be built there, if its plots are to be.
+    pub not_built: Option<String>,
 }
 
 /// The result of checking a study before its first run.
@@ -188,6 +190,9 @@ pub fn preflight(
                 checked.what = inspected.what;
                 inspected.objections.into_iter().for_each(|objection| found.object(host.name, objection));
                 inspected.unchecked.into_iter().for_each(|text| found.unchecked(format!("{}: {text}", host.name)));
+                if let Some(reason) = inspected.not_built {
+                    found.add_problem(host.name, format!("{}{reason}", built_factors(plan, host.name)));
+                }
             }
             // It may be off until then.
             Err(HostError::Lost(_)) if host.is_brought_up => {
@@ -278,6 +283,35 @@ fn place_of(workload: &Workload, dir: &str) -> WorkPlace {
     made.map_or_else(|| WorkPlace::Directory(dir.to_owned()), |name| WorkPlace::Device(name.to_owned()))
 }
 
+/// Names the factors whose levels are built on a host: ``factor `fs` is built, and ``. Their levels alone change the steps.
+fn built_factors(plan: &Plan, host: &str) -> String {
+    let plots: Vec<&Plot> = plan.plots.iter().filter(|plot| plot.host == host).collect();
+    let without = |plot: &Plot, name: &str| -> Levels {
+        plot.levels
+            .iter()
+            .filter(|(other, _)| *other != name)
+            .map(|(name, level)| (name.clone(), level.clone()))
+            .collect()
+    };
+    let is_built = |name: &str| {
+        plots
+            .iter()
+            .any(|one| plots.iter().any(|other| one.steps != other.steps && without(one, name) == without(other, name)))
+    };
+    let named: Vec<String> = plan
+        .factors
+        .iter()
+        .filter(|factor| is_built(&factor.name))
+        .map(|factor| format!("`{}`", factor.name))
+        .collect();
+    let step = plots.iter().find_map(|plot| plot.steps.first()).map_or("", Step::kind);
+    match named.as_slice() {
+        [] => format!("the plots are built (step `{step}`), and "),
+        [only] => format!("factor {only} is built (step `{step}`), and "),
+        several => format!("factors {} are built (step `{step}`), and ", several.join(", ")),
+    }
+}
+
 /// Builds each plot of a host once, takes it down, and returns the number of builds.
 fn build_once(
     plan: &Plan,
@@ -291,9 +325,7 @@ fn build_once(
         HostPlan::Local => false,
         // Opening it would boot it.
         HostPlan::Ssh { boot: Some(_), .. } => return 0,
-        // Agents build nothing.
-        HostPlan::Agents(_) => return 0,
-        HostPlan::Ssh { .. } => false,
+        HostPlan::Ssh { .. } | HostPlan::Agents(_) => false,
     };
     let mut trials = Vec::new();
     for (steps, plots) in &host.builds {

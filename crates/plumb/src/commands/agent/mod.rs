@@ -1,6 +1,7 @@
 //! `plumb agent`: the remote end of a host. Studies start it themselves, in virtual machines and on other hosts. Users
 //! let it listen, for runs on many hosts.
 
+mod builder;
 pub(crate) mod rank;
 
 use crate::args::{AgentArguments, FarEndArguments};
@@ -53,12 +54,13 @@ pub(crate) fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
         return rank::run(arguments);
     }
     if let Some(address) = &arguments.detached {
-        let FarEndArguments { keys, allow, allow_exec, obeys, keyless, .. } = arguments;
+        let FarEndArguments { keys, allow, allow_exec, allow_build, build_device, obeys, keyless, .. } = arguments;
         let listening = AgentArguments {
             listen: Some(address.clone()),
             keys: keys.clone(),
             allow: allow.clone(),
             allow_exec: *allow_exec,
+            allow_build: allow_build.then(|| build_device.clone()),
             obeys: *obeys,
             keyless: if *keyless { Keyless::OnLoopback } else { Keyless::Refused },
             ..AgentArguments::default()
@@ -76,6 +78,7 @@ pub(crate) fn far_end(arguments: &FarEndArguments) -> Result<End, Stopped> {
         state: arguments.state.clone().unwrap_or(surroundings.state),
         expendable: Vec::new(),
         silence: arguments.silence.map(Duration::from_secs),
+        policy: None,
     };
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let served = match &arguments.port {

@@ -1,5 +1,6 @@
 //! One of several hosts that measure together, for a client at the other end of standard input and output.
 
+use super::builder;
 use crate::args::FarEndArguments;
 use crate::commands::tool::{
     ELBENCHO_ASKED, ELBENCHO_LOOKS_NS, ElbenchoService, FIO_ASKED, FIO_PULLED, FioService, ToAgent, fio_pulled,
@@ -10,7 +11,7 @@ use plumb_cli::exit::{End, Stopped};
 use plumb_cli::output::error_line;
 use plumb_cli::session;
 use plumb_cli::slurm::dialed;
-use plumb_cluster::star::{Greeting, Link, Star, http_answer, read_line, refusal};
+use plumb_cluster::star::{Greeting, Link, Star, build_session, http_answer, read_line, refusal};
 use plumb_cluster::{ClusterError, JoinError, Joined};
 use plumb_engine::guard::Permissions;
 use plumb_engine::guard::space::WhenFull;
@@ -23,7 +24,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,11 @@ const DIALED_PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) fn run(arguments: &FarEndArguments) -> Result<End, Stopped> {
     let greeted = if arguments.dial { Some(greeted_by_slurm()?) } else { greeted_by_pipes()? };
     // A connection that closes without a greeting is only a port check.
-    let Some((greeting, mut link)) = greeted else { return Ok(End::Done) };
+    let (greeting, mut link) = match greeted {
+        None => return Ok(End::Done),
+        Some(Client::Builds(link)) => return builder::run(arguments, link),
+        Some(Client::Measures(greeting, link)) => (greeting, link),
+    };
     let mut bench = session::bench_of_rank()?;
     bench.partners.policy = Some(policy(arguments)?);
     bench.engine.permissions = Permissions::none();
@@ -74,8 +78,16 @@ fn no_link(error: io::Error) -> Stopped {
     Stopped::io(format!("the connection to the client: {error}"))
 }
 
+/// A client that has sent its first line.
+enum Client {
+    /// Leads runs that this process takes part in.
+    Measures(Greeting, Link),
+    /// Builds systems on this host.
+    Builds(Link),
+}
+
 /// Reads the greeting of the client at standard input and output. Returns `None` if it closes without one.
-fn greeted_by_pipes() -> Result<Option<(Greeting, Link)>, Stopped> {
+fn greeted_by_pipes() -> Result<Option<Client>, Stopped> {
     let failed = |error: io::Error| Stopped::io(format!("standard input and output: {error}"));
     let own = |stream: io::Result<std::os::fd::OwnedFd>| stream.map(File::from).map_err(failed);
     let input = own(io::stdin().as_fd().try_clone_to_owned())?;
@@ -86,9 +98,20 @@ fn greeted_by_pipes() -> Result<Option<(Greeting, Link)>, Stopped> {
     rustix::stdio::dup2_stdout(io::stderr()).map_err(|error| failed(error.into()))?;
 
     let mut greeter = DeadlineReader { file: &input, until: Instant::now() + GREETING_PATIENCE };
-    let greeting = read_line(&mut greeter).and_then(|line| Greeting::read(&line));
+    let line = read_line(&mut greeter);
+    if line.as_ref().is_ok_and(|line| build_session::is_request(line)) {
+        if let Err(error) = line.and_then(|line| build_session::read_request(&line)) {
+            let message = format!("the client {error}");
+            let _ = output.write_all(build_session::answer(Some(&message)).as_bytes());
+            return Err(Stopped::usage(message));
+        }
+        return Ok(Some(Client::Builds(Link { reader: Box::new(input), writer: Box::new(output) })));
+    }
+    let greeting = line.and_then(|line| Greeting::read(&line));
     match greeting {
-        Ok(greeting) => Ok(Some((greeting, Link { reader: Box::new(input), writer: Box::new(output) }))),
+        Ok(greeting) => {
+            Ok(Some(Client::Measures(greeting, Link { reader: Box::new(input), writer: Box::new(output) })))
+        }
         Err(JoinError::Closed) => Ok(None),
         Err(error) => {
             let message = format!("the client {error}");
@@ -103,7 +126,7 @@ fn greeted_by_pipes() -> Result<Option<(Greeting, Link)>, Stopped> {
 }
 
 /// Connects to the coordinator whose invitation `srun` passes on, and reads its greeting.
-fn greeted_by_slurm() -> Result<(Greeting, Link), Stopped> {
+fn greeted_by_slurm() -> Result<Client, Stopped> {
     let Some(node) = plumb_cluster::slurm::own_node() else {
         return Err(Stopped::usage("--dial is for tasks of Slurm, and SLURMD_NODENAME is not set"));
     };
@@ -115,7 +138,7 @@ fn greeted_by_slurm() -> Result<(Greeting, Link), Stopped> {
     let greeting = read_line(&mut channel).and_then(|line| Greeting::read(&line));
     let greeting = greeting.map_err(|error| Stopped::io(format!("the coordinator {error}")))?;
     channel.set_deadline(None);
-    Ok((greeting, Link { reader: Box::new(channel.clone()), writer: Box::new(channel) }))
+    Ok(Client::Measures(greeting, Link { reader: Box::new(channel.clone()), writer: Box::new(channel) }))
 }
 
 /// State for one client: its requests, and the services that follow its runs.
@@ -190,12 +213,7 @@ const RUNS_ONLY: ClusterError = ClusterError::Unexpected { rank: 0, what: "work 
 
 /// Returns the paths and permissions that clients get.
 fn policy(arguments: &FarEndArguments) -> Result<AgentPolicy, Stopped> {
-    let here = || std::env::current_dir().map_err(|error| Stopped::io(format!("the working directory: {error}")));
-    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-    let allow: Vec<PathBuf> = match arguments.allow.as_slice() {
-        [] => vec![here()?],
-        paths => paths.iter().map(absolute).collect(),
-    };
+    let allow = plumb_cli::agent::allowed(&arguments.allow)?;
     let mut permissions = session::permissions(&crate::args::Common::of_environment())?;
     permissions.when_full = WhenFull::Refused;
     Ok(AgentPolicy { allow, may_exec: arguments.allow_exec, permissions })

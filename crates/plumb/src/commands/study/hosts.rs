@@ -1,22 +1,20 @@
 //! Opens the lab's hosts for a study.
 
+use super::agents::{self, Agents};
 use plumb_cli::common::Common;
 use plumb_cli::exit::Stopped;
-use plumb_cli::hosts::{places, reached};
 use plumb_cli::session;
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
-use plumb_lab::preflight::{Inspection, Objection, ObjectionKind, PlannedWork, WorkPlace};
-use plumb_lab::protocol::{HostFacts, LedHosts, RunAnswer, RunJob};
+use plumb_lab::preflight::Inspection;
+use plumb_lab::protocol::LedHosts;
 use plumb_lab::ssh::SshSpec;
-use plumb_lab::step::{MadeNames, Safety, Step};
 use plumb_lab::vm::{VmCheck, outlook};
 use plumb_lab::{Host, HostError, LineError, Local, Ssh, Surroundings, Vm};
 use plumb_study::conduct::{COMMAND_LIMIT, Hosts};
 use plumb_study::plan::HostPlan;
 use plumb_study::preflight::Inspected;
-use plumb_workload::Bytes;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub(super) struct LabHosts {
     surroundings: Surroundings,
@@ -32,6 +30,10 @@ impl LabHosts {
         surroundings.interrupted = Some(stop);
         surroundings.verbose = common.verbose;
         Ok(LabHosts { surroundings, keys })
+    }
+
+    fn led(&self, hosts: &[String]) -> LedHosts {
+        LedHosts { hosts: hosts.to_vec(), keys: self.keys.clone() }
     }
 
     /// Takes down leftovers of killed processes on this machine.
@@ -63,10 +65,7 @@ impl Hosts for LabHosts {
                 let spec = ssh_spec(host).expect("`Ssh` hosts only");
                 Box::new(Ssh::connect(&spec, &self.surroundings)?)
             }
-            HostPlan::Agents(hosts) => {
-                let led = LedHosts { hosts: hosts.clone(), keys: self.keys.clone() };
-                Box::new(Agents { coordinator: Local::new(&self.surroundings)?, led })
-            }
+            HostPlan::Agents(hosts) => Box::new(Agents::new(self.led(hosts), &self.surroundings)?),
         })
     }
 
@@ -80,18 +79,18 @@ impl Hosts for LabHosts {
         match host {
             HostPlan::Vm(spec) => {
                 let VmCheck { what, objections } = outlook(spec, &self.surroundings, of);
-                return Ok(Inspected { what, objections, unchecked: Vec::new() });
+                return Ok(Inspected { what, objections, ..Inspected::default() });
             }
             HostPlan::Ssh { destination, boot: Some(_), .. } => {
                 let spec = ssh_spec(host).expect("`Ssh` hosts only");
                 Ssh::reach(&spec, &self.surroundings)?;
                 return Ok(Inspected {
                     what: format!("{destination}, which ssh reaches"),
-                    objections: Vec::new(),
                     unchecked: vec!["only that ssh reaches it; its own system boots when it is measured".to_owned()],
+                    ..Inspected::default()
                 });
             }
-            HostPlan::Agents(hosts) => return self.inspect_agents(hosts, of),
+            HostPlan::Agents(hosts) => return agents::inspect(&self.led(hosts), &self.surroundings, of),
             HostPlan::Local | HostPlan::Ssh { .. } => {}
         }
         let mut host = self.open(name, host, listener)?;
@@ -99,75 +98,12 @@ impl Hosts for LabHosts {
         let objections = host.inspect(&inspection)?;
         let what = format!("{} {}", host.facts().system, host.facts().kernel);
         host.close()?;
-        Ok(Inspected { what, objections, unchecked: Vec::new() })
+        Ok(Inspected { what, objections, ..Inspected::default() })
     }
 
     fn command(&mut self, line: &str, stop: Option<StopFlag>, listener: Listener<'_>) -> Result<(), LineError> {
         let output = plumb_lab::run_line(line, COMMAND_LIMIT, stop)?;
         output.lines().for_each(listener);
-        Ok(())
-    }
-}
-
-impl LabHosts {
-    /// Connects to hosts whose agents make runs, and checks access to their directories and the free space there.
-    fn inspect_agents(&self, hosts: &[String], of: &dyn Fn(u64) -> Inspection) -> Result<Inspected, HostError> {
-        let lost = |stopped: Stopped| HostError::Lost(stopped.message);
-        let stop = self.surroundings.interrupted.unwrap_or_else(StopFlag::detached);
-        let ranks = reached(&places(hosts), self.keys.as_deref()).map_err(lost)?;
-        let mut objections: Vec<Objection> = Vec::new();
-        for PlannedWork { name, place, bytes } in of(0).builds.into_iter().flat_map(|build| build.work) {
-            let WorkPlace::Directory(dir) = place else { continue };
-            let objection = match (ranks.free_for_each(stop, Path::new(&dir)), bytes) {
-                (Err(error), _) => error.to_string(),
-                (Ok(free), Some(bytes)) if bytes > free => {
-                    format!("{name}: its data take {}, and each host may write {} at {dir}", Bytes(bytes), Bytes(free))
-                }
-                _ => continue,
-            };
-            if !objections.iter().any(|known| known.text == objection) {
-                objections.push(Objection { text: objection, kind: ObjectionKind::Wrong });
-            }
-        }
-        ranks.dismiss(0);
-        let what = format!("{} by their agents", plumb_trust::text::count(hosts.len() as u64, "host"));
-        Ok(Inspected { what, objections, unchecked: Vec::new() })
-    }
-}
-
-/// Hosts whose agents make each run together. This machine coordinates them.
-struct Agents {
-    coordinator: Local,
-    led: LedHosts,
-}
-
-impl Host for Agents {
-    fn facts(&self) -> &HostFacts {
-        self.coordinator.facts()
-    }
-
-    fn inspect(&mut self, _: &Inspection) -> Result<Vec<Objection>, HostError> {
-        Ok(Vec::new())
-    }
-
-    fn fits(&mut self, _: &[PlannedWork]) -> Result<Vec<Objection>, HostError> {
-        Ok(Vec::new())
-    }
-
-    /// Plans have no build steps for agents.
-    fn build(&mut self, _: &str, _: &[Step], _: &Safety, _: Listener<'_>) -> Result<MadeNames, HostError> {
-        Ok(MadeNames::default())
-    }
-
-    fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
-        self.coordinator.run(&RunJob { led: Some(self.led.clone()), ..job.clone() }, listener)
-    }
-
-    fn undo(&mut self, _: Listener<'_>) -> Result<(), HostError> {
-        Ok(())
-    }
-
-    fn close(self: Box<Self>) -> Result<(), HostError> {
         Ok(())
     }
 }

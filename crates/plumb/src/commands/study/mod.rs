@@ -1,5 +1,6 @@
 //! `plumb study`: a whole comparison from one file.
 
+mod agents;
 mod check;
 mod conduct;
 mod file;
