@@ -47,7 +47,7 @@ pub struct AgentArguments {
     /// Let clients build systems for their studies on this host, and take them down: images, file systems and mounts below --allow,
     /// and file systems in memory. DEVICE, by path or serial, may be destroyed as well, if a study lists it; no other device is.
     /// Commands and settings of the host also need --allow-exec.
-    #[arg(long, value_name = "DEVICE,…", num_args = 0..=1, value_delimiter = ',', requires = "listen")]
+    #[arg(long, value_name = "DEVICE,…", num_args = 0..=1, value_delimiter = ',', conflicts_with = "init")]
     pub allow_build: Option<Vec<String>>,
     /// With --listen: go on in the background, and write the process id to this file.
     #[arg(long, value_name = "FILE", requires = "listen")]

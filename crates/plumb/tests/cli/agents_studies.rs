@@ -93,9 +93,9 @@ fn a_study_runs_on_its_hosts() {
     wait_until("no process is left", || fleet.is_idle());
 }
 
-// Protects users of studies from errors at the first run: unsupported features of agents are reported during planning.
+// Protects users of studies from errors at the first run: what agents cannot do is reported before it.
 #[test]
-fn agents_build_nothing_for_a_study() {
+fn agents_refuse_before_the_first_run() {
     let fleet = Fleet::start();
     let (home, hosts) = (&fleet.home, fleet.hosts());
     let plan = |file: &str| home.plumb(&format!("study plan {file} {hosts}"));
@@ -103,11 +103,16 @@ fn agents_build_nothing_for_a_study() {
                 [[provision]]\nkind = \"loop\"\nname = \"disk\"\ndirectory = \"/mnt\"\nsize = \"512MiB\"\n\
                 [[provision]]\nkind = \"mkfs\"\nfs = \"${fs}\"\ndevice = \"@disk\"\nmount = \"/mnt/x\"\n";
     home.file("built.toml", &study(home, hard).replace("plots = 1", "plots = 2"));
-    plan("built.toml").expect(2).expect_stderr(&[
-        "factor `fs`",
-        "nothing can be built on `agents`",
-        "path = \"/mnt/${fs}\"",
-    ]);
+    plan("built.toml").expect(0);
+    for line in ["study plan built.toml --check", "study run built.toml"] {
+        home.plumb(&format!("{line} {hosts}")).expect(2).expect_stderr(&[
+            "agents: factor `fs` is built (step `loop`), and host unix:",
+            "the agent builds nothing: it was started without `--allow-build`",
+        ]);
+    }
+    let raw = study(home, "[[provision]]\nkind = \"zram\"\nname = \"disk\"\nsize = \"1GiB\"\n");
+    home.file("raw.toml", &raw.replace("\"${dir}\"", "\"@disk\""));
+    plan("raw.toml").expect(2).expect_stderr(&["runs on a device, whose name differs", "`mkfs`"]);
     home.file(
         "other.toml",
         &study(home, "").replace("random-read = {", "dialect = \"dd\"\nargs = \"if=/dev/zero of=x count=1\"\n#"),

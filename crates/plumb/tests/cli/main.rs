@@ -7,6 +7,7 @@ mod common;
 
 mod agents;
 mod agents_apart;
+mod agents_build;
 mod agents_lost;
 mod agents_protocol;
 mod agents_strangers;
