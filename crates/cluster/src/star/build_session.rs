@@ -12,7 +12,7 @@ const MAGIC: &str = "plumb-agent-build";
 /// Protocols of these two lines.
 const PROTOCOLS: Protocols = Protocols { oldest: 1, newest: 1 };
 
-/// Returns the client's line.
+/// Returns the line with which a client begins.
 fn request() -> String {
     format!("{MAGIC} {PROTOCOLS} {VERSION}\n")
 }

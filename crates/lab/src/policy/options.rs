@@ -13,7 +13,7 @@ struct Flag {
 
 /// Text that may follow an option.
 enum FlagValue {
-    /// It has none.
+    /// No text: the option stands alone.
     None,
     /// A word without a slash.
     Word,
@@ -345,7 +345,7 @@ mod tests {
     }
 
     // Protects other devices and files of an agent's host: options that read or write them need `--allow-exec`, in
-    // whichever form they are written, and a word that is no option would be another device to format.
+    // whichever form they are written, and a word without an option would be another device to format.
     #[test]
     fn options_that_reach_further_are_found() {
         for (fs, text) in [

@@ -87,7 +87,7 @@ fn other_devices_are_refused() {
     // Settings of another device's queue are the host's, too.
     let queue = serde_json::json!([{ "kind": "queue", "device": "/dev/null", "set": { "nr_requests": 1 } }]);
     owner.refuses(queue, "does not let clients destroy /dev/null");
-    // A study's own list permits nothing. Naming a file that is no block device permits nothing, either.
+    // A study's own list permits nothing. Naming a file that is not a block device permits nothing, either.
     owner.policy.devices = vec!["/dev/null".to_owned()];
     let listed = Safety {
         expendable: vec![Expendable { path: Some("/dev/null".to_owned()), serial: None }],
@@ -99,7 +99,7 @@ fn other_devices_are_refused() {
     assert_eq!(owner.policy.foreign_devices(&own, &listed), []);
 }
 
-// Protects hosts whose owner permits builds and no programs: whatever starts a program, or reaches past the new system,
+// Protects hosts whose owner permits builds and no programs: a step that starts a program, or reaches past the new system,
 // names the option that it needs, and passes with it.
 #[test]
 fn programs_and_settings_of_the_host_need_allow_exec() {

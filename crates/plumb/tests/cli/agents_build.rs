@@ -317,7 +317,7 @@ fn hostile_requests_build_nothing() {
         }
     }
     assert_eq!(client.ask(&json!({ "ask": "undo" }))["reply"], "undone");
-    // Bytes that are no text end the connection, and only that.
+    // Bytes other than text end the connection, and only that.
     client.send(b"\xff\xfe");
     let mut rest = String::new();
     client.replies.read_line(&mut rest).unwrap();
@@ -330,7 +330,7 @@ fn hostile_requests_build_nothing() {
 }
 
 // Protects the devices of a host: a study's own list opens none that the owner did not name, and one that is mounted, or
-// has a file system that nobody named, stays as it is even if the owner did.
+// has a file system that was not named, stays as it is even if the owner did.
 #[test]
 fn root_only_named_devices_are_destroyed() {
     if !here() {

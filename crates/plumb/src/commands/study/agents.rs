@@ -23,7 +23,7 @@ pub(super) struct Agents {
     builders: Vec<Builder>,
 }
 
-/// A host that builds.
+/// A host with a connection for building.
 struct Builder {
     name: String,
     host: Box<dyn Host + Send>,
