@@ -224,7 +224,7 @@ impl Client {
         let mut replies = BufReader::new(stream.try_clone().unwrap());
         let mut line = String::new();
         replies.read_line(&mut line).unwrap();
-        assert!(line.starts_with("plumb-agent-build 1 ") && line.ends_with(" ok\n"), "{line}");
+        assert!(line.starts_with("plumb-agent-build 1-1 ") && line.ends_with(" ok\n"), "{line}");
         Client { stream, replies }
     }
 

@@ -100,7 +100,7 @@ impl Hosts for FakeHosts {
     ) -> Result<Inspected, HostError> {
         call(&self.0, Call::Inspect)?;
         let (inspect, inspection) = (&self.0.borrow().inspect, of(1 << 30));
-        Ok(Inspected { what: "Linux 6.1".to_owned(), objections: inspect(&inspection), unchecked: Vec::new() })
+        Ok(Inspected { what: "Linux 6.1".to_owned(), objections: inspect(&inspection), ..Inspected::default() })
     }
 
     fn command(&mut self, line: &str, _: Option<StopFlag>, _: Listener<'_>) -> Result<(), LineError> {
