@@ -1,6 +1,7 @@
 //! Connections to agents that build systems for a study.
 
 use crate::hosts::{HostPlace, connect};
+use crate::k8s::K8S;
 use crate::slurm::SLURM;
 use plumb_cluster::JoinError;
 use plumb_cluster::star::{Link, build_session};
@@ -35,10 +36,12 @@ pub fn open(
         return Ok(Box::new(Ssh::connect(&spec, surroundings)?));
     }
     let failed = |reason: String| HostError::Failed { reason: format!("host {name}: {reason}"), refused: false };
-    if place.address.starts_with(SLURM) {
-        return Err(failed(
-            "nodes of a Slurm job build nothing; start `plumb agent --listen` there, or use ssh".to_owned(),
-        ));
+    for (prefix, what) in [(SLURM, "nodes of a Slurm job build"), (K8S, "pods that a selector means build")] {
+        if place.address.starts_with(prefix) {
+            return Err(failed(format!(
+                "{what} nothing; name the addresses where `plumb agent --listen --allow-build` runs, or use ssh"
+            )));
+        }
     }
     let trust = keys.map(Trust::load).transpose().map_err(|error| failed(error.to_string()))?;
     let mut reached =

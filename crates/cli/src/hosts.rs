@@ -3,11 +3,13 @@
 use crate::agent::listen::PURPOSE;
 use crate::agent::{self, PORT, local};
 use crate::exit::Stopped;
+use crate::k8s::{self, K8S};
 use crate::ranks;
 use crate::session;
 use crate::slurm::{self, SLURM};
 use clap::Args;
 use plumb_bench::JoinedRanks;
+use plumb_cluster::k8s::ReadyPod;
 use plumb_cluster::star::{self, Greeting, Link, PATIENCE, Protocols, RANKS_MAX, Star};
 use plumb_cluster::{JoinError, Joined};
 use plumb_lab::FarProgram;
@@ -32,12 +34,15 @@ const CONNECT_AGAIN: Duration = Duration::from_millis(100);
 /// Environment variable that replaces [`PATIENCE`], in seconds.
 const SETTING: &str = "PLUMB_HOSTS_PATIENCE";
 
+/// Prefixes of addresses that are not `HOST:PORT`.
+const PREFIXES: [&str; 4] = ["ssh:", SLURM, K8S, local::UNIX];
+
 /// Hosts that make the runs of a command.
 #[derive(Debug, Clone, Default, Args)]
 pub struct HostsArguments {
     /// Make the runs on these hosts at once, and none here: HOST or HOST:PORT where `plumb agent --listen` runs, or ssh:HOST, which
-    /// needs nothing there. `local` or unix:PATH is an agent of yours on this host, `slurm:` all nodes of the Slurm job. Paths are
-    /// those of the hosts.
+    /// needs nothing there. `local` or unix:PATH is an agent of yours on this host, `slurm:` all nodes of the Slurm job, and
+    /// `k8s:app=plumb-agent` the ready pods with this label. Paths are those of the hosts.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub hosts: Vec<String>,
     /// Hosts from a file, one per line.
@@ -82,13 +87,12 @@ impl HostsArguments {
     }
 }
 
-/// Joins the parts of a list of nodes such as `slurm:n[1,3]`, which the comma has split.
+/// Joins the parts of a list of nodes such as `slurm:n[1,3]`, and of a selector such as `k8s:app=a,tier=b`, which the comma has split.
 fn with_whole_lists(hosts: &[String]) -> Vec<String> {
-    let is_open = |host: &String| host.starts_with(SLURM) && host.matches('[').count() > host.matches(']').count();
     let mut whole: Vec<String> = Vec::new();
     for host in hosts {
         match whole.last_mut() {
-            Some(last) if is_open(last) => {
+            Some(last) if continues(last, host) => {
                 last.push(',');
                 last.push_str(host);
             }
@@ -96,6 +100,16 @@ fn with_whole_lists(hosts: &[String]) -> Vec<String> {
         }
     }
     whole
+}
+
+/// Returns `true` if the text before a comma and the part after it are one host. No name of a host has the operators of a selector.
+fn continues(before: &str, part: &str) -> bool {
+    let is_open = |open, close| before.matches(open).count() > before.matches(close).count();
+    let is_requirement =
+        part.contains('=') || part.trim_start().starts_with('!') || part.contains(" in ") || part.contains(" notin ");
+    let has_prefix = PREFIXES.iter().any(|prefix| part.starts_with(prefix));
+    before.starts_with(SLURM) && is_open('[', ']')
+        || before.starts_with(K8S) && (is_open('(', ')') || is_requirement && !has_prefix)
 }
 
 /// Makes a socket path absolute, because a study starts its runs in another directory.
@@ -111,7 +125,8 @@ fn make_absolute(host: &mut String) {
 pub struct HostPlace {
     /// Name as typed, and as results have it.
     pub name: String,
-    /// HOST:PORT, `ssh:` with ssh's argument, `local`, `unix:` with a path, or `slurm:` with nodes of the job.
+    /// HOST:PORT, `ssh:` with ssh's argument, `local`, `unix:` with a path, `slurm:` with nodes of the job, or `k8s:` with a selector
+    /// of pods.
     pub address: String,
 }
 
@@ -129,9 +144,7 @@ pub fn places(hosts: &[String]) -> Vec<HostPlace> {
 
 fn with_port(host: &str) -> String {
     match host.rsplit_once(':') {
-        _ if host == local::LOCAL || ["ssh:", SLURM, local::UNIX].iter().any(|prefix| host.starts_with(prefix)) => {
-            host.to_owned()
-        }
+        _ if host == local::LOCAL || PREFIXES.iter().any(|prefix| host.starts_with(prefix)) => host.to_owned(),
         Some((_, port))
             if port.parse::<u16>().is_ok()
                 && (host.starts_with('[') || !host[..host.len() - port.len() - 1].contains(':')) =>
@@ -183,7 +196,7 @@ pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, 
             "hosts are named, and this process was started as one of several by MPI or srun: use one of them",
         ));
     }
-    let hosts = with_nodes_of_job(hosts)?;
+    let hosts = expanded(hosts)?;
     check_names(&hosts)?;
     let trust = keys.map(Trust::load).transpose().map_err(Stopped::usage)?;
     let nodes: Vec<String> = hosts.iter().filter_map(HostPlace::node).map(str::to_owned).collect();
@@ -218,16 +231,18 @@ pub fn reached(hosts: &[HostPlace], keys: Option<&Path>) -> Result<JoinedRanks, 
     JoinedRanks::meet(joined).map_err(Stopped::io)
 }
 
-/// Replaces `slurm:` by the nodes that it means, each with its own address.
-fn with_nodes_of_job(hosts: &[HostPlace]) -> Result<Vec<HostPlace>, Stopped> {
+/// Replaces `slurm:` by the nodes and `k8s:` by the pods that it means, each with its own name and address.
+fn expanded(hosts: &[HostPlace]) -> Result<Vec<HostPlace>, Stopped> {
     let mut all = Vec::new();
     for host in hosts {
-        match host.address.strip_prefix(SLURM) {
-            None => all.push(host.clone()),
-            Some(choice) => {
-                let nodes = plumb_cluster::slurm::nodes(choice).map_err(Stopped::usage)?;
-                all.extend(nodes.into_iter().map(|node| HostPlace { address: format!("{SLURM}{node}"), name: node }));
-            }
+        if let Some(choice) = host.address.strip_prefix(SLURM) {
+            let nodes = plumb_cluster::slurm::nodes(choice).map_err(Stopped::usage)?;
+            all.extend(nodes.into_iter().map(|node| HostPlace { address: format!("{SLURM}{node}"), name: node }));
+        } else if let Some(choice) = host.address.strip_prefix(K8S) {
+            let place = |pod: ReadyPod| HostPlace { address: pod.address.to_string(), name: pod.name };
+            all.extend(k8s::pods(choice)?.into_iter().map(place));
+        } else {
+            all.push(host.clone());
         }
     }
     Ok(all)
@@ -460,5 +475,44 @@ impl<W: io::Write, L> io::Write for Alive<W, L> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: a comma in a list of nodes or in a selector does not make a host of its second half, and other commas do.
+    #[test]
+    fn a_comma_inside_of_a_host_does_not_end_it() {
+        for (typed, hosts) in [
+            ("a,b", ["a", "b"].as_slice()),
+            ("slurm:n[1,3],a", &["slurm:n[1,3]", "a"]),
+            ("k8s:app=a,tier!=b,node1", &["k8s:app=a,tier!=b", "node1"]),
+            (
+                "k8s:4:bench/app in (a,b),!old,c notin (d, e),ssh:x=y",
+                &["k8s:4:bench/app in (a,b),!old,c notin (d, e)", "ssh:x=y"],
+            ),
+            ("k8s:app=a,k8s:app=b", &["k8s:app=a", "k8s:app=b"]),
+            ("k8s:app=a,unix:/x=y,b=c", &["k8s:app=a", "unix:/x=y", "b=c"]),
+        ] {
+            let split: Vec<String> = typed.split(',').map(str::to_owned).collect();
+            assert_eq!(with_whole_lists(&split), hosts, "{typed}");
+        }
+    }
+
+    // Protects: prefixed hosts are never taken for HOST:PORT.
+    #[test]
+    fn only_plain_hosts_get_a_port() {
+        for (host, address) in [
+            ("k8s:4:app=a", "k8s:4:app=a"),
+            ("slurm:2", "slurm:2"),
+            ("ssh:a", "ssh:a"),
+            ("a", "a:8766"),
+            ("a:9000", "a:9000"),
+            ("::1", "[::1]:8766"),
+        ] {
+            assert_eq!(with_port(host), address);
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod common;
 pub mod config;
 pub mod exit;
 pub mod hosts;
+mod k8s;
 pub mod live_output;
 pub mod live_screen;
 pub mod location;

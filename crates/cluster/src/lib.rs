@@ -12,6 +12,7 @@ mod clock;
 mod cluster;
 mod error;
 pub mod in_process;
+pub mod k8s;
 mod launcher;
 pub mod mpi;
 mod offset;

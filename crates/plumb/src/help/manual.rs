@@ -48,6 +48,15 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     ("PLUMB_HOSTS_PATIENCE", "Seconds after which a silent host is given up [default: 10]."),
     (
+        "PLUMB_KUBERNETES_WAIT",
+        "Seconds to wait until the pods of --hosts k8s: are ready [default: 60]; 0 does not wait.",
+    ),
+    (
+        "PLUMB_KUBERNETES_ACCOUNT",
+        "The directory with token, ca.crt and namespace for --hosts k8s:, such as that of a projected token [default: \
+         /var/run/secrets/kubernetes.io/serviceaccount].",
+    ),
+    (
         "PLUMB_SLURM_DIR",
         "A directory that the nodes of a Slurm job share, where tasks of srun without MPI find each other [default: the state directory].",
     ),

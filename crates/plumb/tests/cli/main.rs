@@ -54,6 +54,7 @@ mod iozone;
 mod iperf2;
 mod iperf3;
 mod k8s;
+mod k8s_hosts;
 mod leftovers;
 mod live_export;
 mod made_files;

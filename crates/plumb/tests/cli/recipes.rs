@@ -48,6 +48,21 @@ pub(crate) fn value_of<'a>(words: &'a [String], option: &str) -> &'a str {
 /// Runs the command lines of a recipe: an agent on each host, and then the measurement. Only directories, host names
 /// and the duration differ.
 pub(crate) fn measures(agent: &[String], run: &[String], expected: usize) {
+    let mut run = run.to_vec();
+    let place = run.iter().position(|word| word == "--hosts").unwrap();
+    assert_eq!(run[place + 1].split(',').count(), expected);
+    run[place + 1] = (0..expected).map(address).collect::<Vec<_>>().join(",");
+    measure_on_hosts(agent, &run, expected, |_, _| ());
+}
+
+/// Like [`measures`], with the hosts as they are written. `surround` sets what the measurement finds in its environment, and
+/// returns what has to live as long.
+pub(crate) fn measure_on_hosts<T>(
+    agent: &[String],
+    run: &[String],
+    expected: usize,
+    surround: impl FnOnce(&Home, &mut Command) -> T,
+) {
     if !needs::root_and(&["ip"]) {
         return;
     }
@@ -64,11 +79,10 @@ pub(crate) fn measures(agent: &[String], run: &[String], expected: usize) {
     let start = |host| Agent::start(hosts.on(host, &home, &agent), &home.work().join(format!("log{host}")));
     let agents: Vec<Agent> = (0..expected).map(start).collect();
     let mut run: Vec<String> = run[1..].iter().map(here).collect();
-    let place = run.iter().position(|word| word == "--hosts").unwrap();
-    assert_eq!(run[place + 1].split(',').count(), expected);
-    run[place + 1] = (0..expected).map(address).collect::<Vec<_>>().join(",");
     run.extend(["--set", "time=200ms", "--set", "size=1MiB", "--json"].map(str::to_owned));
-    let result = home.plumb_args(&run).expect_measured().json();
+    let mut command = home.command(&run);
+    let _surroundings = surround(&home, &mut command);
+    let result = CommandOutput::run(command).expect_measured().json();
     assert_eq!(result["ranks"]["count"], expected, "{}", result["ranks"]);
     wait_until("no process is left", || agents.iter().all(|agent| agent.sessions().is_empty()));
 }
@@ -96,7 +110,7 @@ fn lacks(value: &Value, of: &Value, path: &str, found: &mut Vec<String>) {
 /// That needs no cluster.
 pub(crate) fn unknown_to_kubernetes(document: &Value) -> Vec<String> {
     let change: &[&str] = match document["kind"].as_str().unwrap() {
-        "Service" | "PersistentVolumeClaim" => &["label", "checked=yes"],
+        "Service" | "PersistentVolumeClaim" | "ServiceAccount" | "Role" | "RoleBinding" => &["label", "checked=yes"],
         _ => &["set", "env", "PLUMB_CHECKED=1"],
     };
     let words = [change, &["--local", "-f", "-", "-o", "json"]].concat();

@@ -64,8 +64,10 @@ pub(super) fn check_agents(name: &str, host: &HostForm, agents: &[String], fail:
         fail(format!("`{name}` has no agents"), "name at least one, such as `agents = [\"node1\"]`");
     }
     for (place, agent) in agents.iter().enumerate() {
-        if agent.is_empty() || agent.contains(char::is_whitespace) {
-            fail(format!("`{agent}` is no host"), "write HOST, HOST:PORT, ssh:HOST, local or unix:PATH");
+        // Sets in a selector of pods have blanks: `k8s:app in (a, b)`.
+        let has_blank = agent.contains(char::is_whitespace) && !agent.starts_with("k8s:");
+        if agent.is_empty() || has_blank {
+            fail(format!("`{agent}` is no host"), "write HOST, HOST:PORT, ssh:HOST, k8s:SELECTOR, local or unix:PATH");
         } else if agents[..place].contains(agent) {
             fail(format!("`{name}` names {agent} twice"), "name each host once");
         }

@@ -232,12 +232,14 @@ pub(super) fn inspect(
     surroundings: &Surroundings,
     of: &dyn Fn(u64) -> Inspection,
 ) -> Result<Inspected, HostError> {
-    let what = format!("{} by their agents", plumb_trust::text::count(led.hosts.len() as u64, "host"));
-    let mut inspected = Inspected { what, ..Inspected::default() };
+    let by_agents = |hosts: u64| format!("{} by their agents", plumb_trust::text::count(hosts, "host"));
+    let mut inspected = Inspected { what: by_agents(led.hosts.len() as u64), ..Inspected::default() };
     let (built, found): (Vec<PlannedBuild>, Vec<PlannedBuild>) =
         of(0).builds.into_iter().partition(|build| !build.steps.is_empty());
     if !found.is_empty() {
-        inspected.objections = directories(led, surroundings, found)?;
+        let (hosts, objections) = directories(led, surroundings, found)?;
+        // One selector or one `slurm:` may mean several hosts.
+        (inspected.what, inspected.objections) = (by_agents(hosts.into()), objections);
     }
     if built.is_empty() {
         return Ok(inspected);
@@ -258,12 +260,12 @@ pub(super) fn inspect(
     Ok(inspected)
 }
 
-/// Checks work in directories that are there already, on all hosts.
+/// Checks work in directories that are there already, on all hosts. Returns the number of hosts as well.
 fn directories(
     led: &LedHosts,
     surroundings: &Surroundings,
     builds: Vec<PlannedBuild>,
-) -> Result<Vec<Objection>, HostError> {
+) -> Result<(u32, Vec<Objection>), HostError> {
     let lost = |stopped: Stopped| HostError::Lost(stopped.message);
     let stop = surroundings.interrupted.unwrap_or_else(StopFlag::detached);
     let ranks = reached(&places(&led.hosts), led.keys.as_deref()).map_err(lost)?;
@@ -281,6 +283,7 @@ fn directories(
             objections.push(Objection { text: objection, kind: ObjectionKind::Wrong });
         }
     }
+    let hosts = ranks.size();
     ranks.dismiss(0);
-    Ok(objections)
+    Ok((hosts, objections))
 }
