@@ -1,4 +1,4 @@
-//! Lists of pods and selectors: whatever a server or a user writes becomes a limited number of hosts, or an error without control characters.
+//! Lists of pods and selectors: any bytes become a limited number of hosts, or an error without control characters.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -30,7 +30,7 @@ impl Account {
     pub(super) fn of_environment() -> Result<Account, PodsError> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let host = variable(HOST).ok_or(PodsError::NotInCluster)?;
-        // Whatever is no part of an address could change the request.
+        // Other characters could change the request.
         if !host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':')) {
             return Err(PodsError::Variable { variable: HOST, value: host, expected: "the API server's address" });
         }

@@ -47,13 +47,13 @@ pub enum PodsError {
     /// No answer came in time.
     #[error("the API server at {server} did not answer within {seconds} s")]
     Slow { server: String, seconds: u64 },
-    /// HTTP 401.
+    /// HTTP 401: the token is not accepted.
     #[error(
         "the API server does not accept the token of this pod's service account (401): {message}\n\
          The token is of another cluster, or it has expired because nothing renews its file."
     )]
     Unauthorised { message: String },
-    /// HTTP 403.
+    /// HTTP 403: the account may not list pods.
     #[error(
         "this pod may not list pods in namespace {namespace} (403): {message}\n\
          Its service account needs a RoleBinding there, to a Role with `apiGroups: [\"\"], resources: [pods], verbs: [get, list]`; \
@@ -63,13 +63,13 @@ pub enum PodsError {
     /// HTTP 410: the list has changed too much since its first page.
     #[error("the list of pods changed {tries} times while it was read; try again")]
     Expired { tries: u32 },
-    /// Another HTTP status.
+    /// HTTP status that has no error of its own here.
     #[error("the API server answered {status}: {message}")]
     Status { status: u16, message: String },
     /// The answer is not a list of pods.
     #[error("the API server's answer is not a list of pods: {reason}")]
     Malformed { reason: String },
-    /// The selector matches nothing.
+    /// The selector matches no pod that runs.
     #[error(
         "no pod with `{selector}` runs in namespace {namespace}\n\
          `kubectl get pods -n {namespace} -l '{selector}'` lists them; another namespace is written `k8s:NAMESPACE/…`."
@@ -156,7 +156,7 @@ pub(super) fn bounded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    // Protects: a refusal names the missing right in the server's words, and whatever else a proxy sends stays one short line.
+    // Protects: a refusal names the missing right in the server's words, and the page of a proxy becomes one short line.
     #[test]
     fn a_refusal_has_the_servers_words() {
         let status = |message: &str| format!("{{\"kind\":\"Status\",\"message\":{message:?},\"code\":403}}");

@@ -23,8 +23,8 @@ pub(crate) struct RenderArguments {
     /// Namespace [default: that of kubectl].
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
-    /// Storage class to measure [default: that of the cluster]; given twice, both are compared.
-    #[arg(long, value_name = "CLASS")]
+    /// Storage class to measure [default: that of the cluster]; two of them, such as `fast,slow`, are compared.
+    #[arg(long, value_name = "CLASS,…", value_delimiter = ',')]
     pub storage_class: Vec<String>,
     /// Size of each volume, as Kubernetes writes it. The test data must fit.
     #[arg(long, value_name = "SIZE", default_value = "20Gi")]
@@ -38,7 +38,8 @@ pub(crate) struct RenderArguments {
     /// Workload to run, as `plumb workloads` names it.
     #[arg(long = "for", value_name = "WORKLOAD", default_value = "random-read")]
     pub workload: String,
-    /// A key of the workload, as in `plumb run --set`; may be given several times.
+    /// A key of the workload, as in `plumb run --set`; may be given several times. A comparison has size, time, budget, blocks
+    /// and settle.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Push the result to the database of a team instead of printing it.

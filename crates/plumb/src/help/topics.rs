@@ -514,7 +514,7 @@ pub(crate) const TOPICS: &[Topic] = &[
                 "Measure a storage class",
                 "plumb k8s render --image IMAGE --storage-class fast --size 50Gi --set size=40GiB",
             ),
-            example("Compare two", "plumb k8s render --image IMAGE --storage-class fast --storage-class slow"),
+            example("Compare two", "plumb k8s render --image IMAGE --storage-class fast,slow --set size=10GiB"),
             example("Measure by four pods at once", "plumb k8s render --image IMAGE --hosts 4"),
             example("Write a Helm chart", "plumb k8s render --image IMAGE --hosts 4 --chart plumb-chart"),
         ],

@@ -1,8 +1,10 @@
 //! `plumb k8s render`: kubectl's own types know every field, objects that refer to each other match, and the command lines measure.
 //! No cluster runs here.
 
+use crate::agents_lost::address;
+use crate::common::kubernetes::{ApiServer, listed};
 use crate::common::{CommandOutput, Home, needs};
-use crate::recipes::{documents, has_yaml, kubectl_minor, measures, unknown_to_kubernetes, value_of, words};
+use crate::recipes::{documents, has_yaml, kubectl_minor, measure_on_hosts, unknown_to_kubernetes, value_of, words};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -56,17 +58,37 @@ fn agents_of_several_hosts_are_found_and_measure() {
     }
     let home = Home::new();
     let all = rendered(&home, "--hosts 3 --name fast --namespace bench --set depth=8");
-    let [service, agents, run] = all.as_slice() else { panic!("{} documents", all.len()) };
+    let [account, role, binding, service, agents, run] = all.as_slice() else { panic!("{} documents", all.len()) };
     let agent = words(&pod(agents)["containers"][0]["command"]);
     let measure = words(&pod(run)["initContainers"][0]["command"]);
-    let names: Vec<String> = (0..3).map(|host| format!("fast-agent-{host}.fast")).collect();
-    assert_eq!(value_of(&measure, "--hosts"), names.join(","));
+    assert_eq!(value_of(&measure, "--hosts"), "k8s:3:app=fast-agent");
+    assert_eq!(agents["spec"]["template"]["metadata"]["labels"], json!({"app": "fast-agent"}));
+    // The run alone has a token, which lists pods and does nothing else.
+    assert_eq!(role["rules"], json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}]));
+    assert_eq!(binding["roleRef"]["name"], role["metadata"]["name"]);
+    let subject = json!([{"kind": "ServiceAccount", "name": account["metadata"]["name"]}]);
+    assert_eq!(binding["subjects"], subject);
+    assert_eq!(pod(run)["serviceAccountName"], account["metadata"]["name"]);
+    assert_eq!(pod(agents)["automountServiceAccountToken"], false);
     assert_eq!((&agents["spec"]["completions"], &agents["metadata"]["name"]), (&json!(3), &json!("fast-agent")));
     assert_eq!((&pod(agents)["subdomain"], &service["metadata"]["name"]), (&json!("fast"), &json!("fast")));
     assert_eq!(service["spec"]["selector"], agents["spec"]["template"]["metadata"]["labels"]);
     assert!(all.iter().all(|document| document["metadata"]["namespace"] == "bench"));
     assert_sound(&all);
-    measures(&agent, &measure, 3);
+    let pods: Vec<Value> = (0..3)
+        .map(|host| {
+            json!({
+                "metadata": {"name": format!("fast-agent-{host}-x"), "labels": agents["spec"]["template"]["metadata"]["labels"]},
+                "spec": pod(agents),
+                "status": {"phase": "Running", "podIP": address(host), "conditions": [{"type": "Ready", "status": "True"}]},
+            })
+        })
+        .collect();
+    measure_on_hosts(&agent, &measure, 3, |home, command| {
+        let api = ApiServer::start(home, "bench", vec![(200, listed(&pods))]);
+        api.surround(command);
+        api
+    });
     if !needs::tools(&["kubectl"]) {
         return;
     }
@@ -78,7 +100,7 @@ fn agents_of_several_hosts_are_found_and_measure() {
     assert!(unknown_to_kubernetes(&wrong)[0].contains("arallelism"));
     // The commands in its first lines make the secrets that the pods mount.
     home.plumb("agent --init keys").expect(0);
-    let text = home.plumb("k8s render --image registry/plumb:1 --hosts 3 --name fast").expect(0).out;
+    let text = home.plumb("k8s render --image registry/plumb:1 --hosts 3 --name fast --namespace bench").expect(0).out;
     for (name, pod) in [("fast-agent", pod(agents)), ("fast-client", pod(run))] {
         let secret = text
             .lines()
@@ -87,6 +109,7 @@ fn agents_of_several_hosts_are_found_and_measure() {
         command.args(["-c", &format!("{} --dry-run=client -o json", secret.unwrap())]).current_dir(home.work());
         let made = CommandOutput::run(command).expect(0).json();
         assert_eq!((&made["kind"], &made["metadata"]["name"]), (&json!("Secret"), &json!(name)));
+        assert_eq!(made["metadata"]["namespace"], "bench");
         let volumes = pod["volumes"].as_array().unwrap();
         assert!(volumes.iter().any(|volume| volume["secret"]["secretName"] == name), "{volumes:?}");
     }
@@ -108,14 +131,18 @@ fn one_pod_shared_volumes_and_two_classes_are_sound() {
         (&claim["storageClassName"], &claim["resources"]["requests"]["storage"]),
         (&json!("fast"), &json!("50Gi"))
     );
+    assert_eq!(pod(job)["automountServiceAccountToken"], false);
     let shared = rendered(&home, "--hosts 2 --shared");
     assert_eq!(shared[0]["kind"], "PersistentVolumeClaim");
-    assert_eq!(pod(&shared[2])["volumes"][0]["persistentVolumeClaim"]["claimName"], shared[0]["metadata"]["name"]);
-    let two = rendered(&home, "--storage-class fast --storage-class slow --for random-write");
-    assert_eq!(
-        words(&pod(&two[0])["initContainers"][0]["command"]).join(" "),
-        "plumb compare /one /other --for random-write"
-    );
+    assert_eq!(pod(&shared[5])["volumes"][0]["persistentVolumeClaim"]["claimName"], shared[0]["metadata"]["name"]);
+    let options = "--for random-write --set size=1MiB --set budget=2s";
+    let two = rendered(&home, &format!("--storage-class fast,slow {options}"));
+    assert_eq!(two, rendered(&home, &format!("--storage-class fast --storage-class slow {options}")));
+    let compare = words(&pod(&two[0])["initContainers"][0]["command"]);
+    assert_eq!(compare.join(" "), "plumb compare /one /other --for random-write --size 1MiB --budget 2s");
+    let class =
+        |at: usize| pod(&two[0])["volumes"][at]["ephemeral"]["volumeClaimTemplate"]["spec"]["storageClassName"].clone();
+    assert_eq!([class(0), class(1)], [json!("fast"), json!("slow")]);
     for all in [&one, &shared, &two] {
         assert_sound(all);
     }
@@ -123,7 +150,8 @@ fn one_pod_shared_volumes_and_two_classes_are_sound() {
     for place in ["one", "other"] {
         std::fs::create_dir(home.work().join(place)).unwrap();
     }
-    home.plumb("compare one other --for random-write --budget 2s --size 1MiB").expect_measured();
+    let here = compare[1..].iter().map(|word| word.trim_start_matches('/'));
+    home.plumb_args(here).expect_measured();
 }
 
 // Protects a cluster from a wrong object, and the user from a late error: each wrong value is refused with its option.
@@ -134,7 +162,12 @@ fn wrong_values_are_refused() {
         ("--name Plumb", "--name"),
         ("--namespace a/b", "--namespace"),
         ("--size 20GB", "--size"),
-        ("--storage-class a --storage-class b --storage-class c", "3 times"),
+        ("--storage-class a,b,c", "3 times"),
+        (
+            "--storage-class a,b --set depth=8",
+            "--set depth=8: a comparison of two storage classes has the keys size, time",
+        ),
+        ("--storage-class a,b --set size=", "--set size="),
         ("--storage-class a --storage-class b --hosts 2", "one pod"),
         ("--shared", "--hosts"),
         ("--for nothing", "nothing"),
@@ -160,7 +193,8 @@ fn a_chart_has_the_same_objects() {
     let values = documents(&read("values.yaml"))[0].clone();
     assert_eq!((&values["hosts"], &values["words"]), (&json!(2), &json!(["--set", "size=1GiB"])));
     assert_eq!(documents(&read("Chart.yaml"))[0]["apiVersion"], "v2");
-    let used = [read("templates/agents.yaml"), read("templates/run.yaml"), read("templates/claim.yaml")].concat();
+    let files = ["templates/account.yaml", "templates/agents.yaml", "templates/run.yaml", "templates/claim.yaml"];
+    let used = files.map(read).concat();
     for key in values.as_object().unwrap().keys() {
         assert!(used.contains(&format!(".Values.{key}")), "no template uses {key}");
     }

@@ -55,7 +55,7 @@ pub(crate) fn measures(agent: &[String], run: &[String], expected: usize) {
     measure_on_hosts(agent, &run, expected, |_, _| ());
 }
 
-/// Like [`measures`], with the hosts as they are written. `surround` sets what the measurement finds in its environment, and
+/// Like [`measures`], with the hosts of the recipe. `surround` sets what the measurement finds in its environment, and
 /// returns what has to live as long.
 pub(crate) fn measure_on_hosts<T>(
     agent: &[String],

@@ -1,7 +1,7 @@
 //! A Helm chart: each value is an expression over `values.yaml`, which has the settings that were given.
 
 use super::settings::Settings;
-use super::{COMPARED, ROOT, Template, UNPRIVILEGED, ephemeral};
+use super::{COMPARED, NO_ACCOUNT, ROOT, Template, UNPRIVILEGED, ephemeral};
 use plumb_cli::exit::Stopped;
 use plumb_engine::guard::OutputFile;
 use serde_json::json;
@@ -34,12 +34,11 @@ fn description(settings: &Settings) -> String {
 }
 
 fn values(settings: &Settings) -> String {
-    let set: Vec<&str> = settings.set.iter().flat_map(|pair| ["--set", pair]).collect();
     format!(
         "# Prefix of the names of all objects.\nname: {}\nimage: {}\n# Pods that measure together.\nhosts: {}\n\
          # None for the cluster's default, one, or two to compare.\nstorageClasses: {}\nsize: {}\n\
          # One volume for all hosts, which needs a class with ReadWriteMany.\nshared: {}\nworkload: {}\n\
-         # Further words of `plumb run`.\nwords: {}\n# Address of a team's database, for `plumb push`; null prints the result.\npushTo: {}\n\
+         # Further words of `plumb run`, or of `plumb compare` with two classes.\nwords: {}\n# Address of a team's database, for `plumb push`; null prints the result.\npushTo: {}\n\
          # Secret whose key `password` is that of the database.\npushSecret: {}\n",
         json!(settings.name),
         json!(settings.image),
@@ -48,7 +47,7 @@ fn values(settings: &Settings) -> String {
         json!(settings.size),
         settings.is_shared,
         json!(settings.workload),
-        json!(set),
+        json!(settings.words),
         json!(settings.push_to),
         json!(settings.secret),
     )
@@ -58,7 +57,7 @@ fn values(settings: &Settings) -> String {
 fn condition(template: Template) -> &'static str {
     match template {
         Template::Claim => ".Values.shared",
-        Template::Agents => SEVERAL,
+        Template::Account | Template::Agents => SEVERAL,
         Template::Run => "true",
     }
 }
@@ -83,7 +82,7 @@ fn expression(key: &str) -> String {
         "namespace" => json(".Release.Namespace"),
         "image" => json(".Values.image"),
         "hosts" => "{{ int .Values.hosts }}".to_owned(),
-        "retries" => choose(SEVERAL, "4", "0"),
+        "account" => choose(SEVERAL, "serviceAccountName: {{ .Values.name }}-run", NO_ACCOUNT),
         "user" => choose(SEVERAL, ROOT, UNPRIVILEGED),
         "class" => class(0),
         "size" => size,
@@ -94,8 +93,8 @@ fn expression(key: &str) -> String {
             &ephemeral("data", &class(0), &size),
         ),
         "measure" => by_case(
-            &json("list \"plumb\" \"compare\" \"/one\" \"/other\" \"--for\" .Values.workload"),
-            &format!("{HOSTS}{}", json(MEASURE_WITH_HOSTS)),
+            &json("concat (list \"plumb\" \"compare\" \"/one\" \"/other\" \"--for\" .Values.workload) .Values.words"),
+            &json(MEASURE_WITH_HOSTS),
             &json("concat (list \"plumb\" \"run\" .Values.workload \"--at\" \"/data\") .Values.words"),
         ),
         "result" => choose(
@@ -127,11 +126,8 @@ fn by_case(comparison: &str, several: &str, one: &str) -> String {
 }
 
 const MEASURE_WITH_HOSTS: &str = "concat (list \"plumb\" \"run\" .Values.workload \"--at\" \"/data\" \"--hosts\" \
-                                  (join \",\" $hosts) \"--hosts-keys\" \"/keys/client.keys\") .Values.words";
-
-/// Makes the list of the agents' names.
-const HOSTS: &str = "{{- $hosts := list }}{{- range $host := until (int .Values.hosts) }}\
-                     {{- $hosts = append $hosts (printf \"%s-agent-%d.%s\" $.Values.name $host $.Values.name) }}{{- end }} ";
+                                  (printf \"k8s:%d:app=%s-agent\" (int .Values.hosts) .Values.name) \
+                                  \"--hosts-keys\" \"/keys/client.keys\") .Values.words";
 
 #[cfg(test)]
 mod tests {
@@ -144,8 +140,7 @@ mod tests {
             let text = template.fill(expression);
             // Braces of YAML stand next to those of expressions, so that only the sum of each kind is known.
             assert_eq!(text.matches('{').count(), text.matches('}').count(), "{text}");
-            let opened = text.matches("{{ if ").count() + text.matches("{{- range ").count();
-            assert_eq!(opened, text.matches("{{ end }}").count() + text.matches("{{- end }}").count());
+            assert_eq!(text.matches("{{ if ").count(), text.matches("{{ end }}").count());
             assert!(!text.contains("@{"));
         }
     }

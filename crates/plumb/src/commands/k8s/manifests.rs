@@ -1,14 +1,14 @@
 //! Manifests: each value is a literal.
 
 use super::settings::Settings;
-use super::{COMPARED, ROOT, Template, UNPRIVILEGED, ephemeral};
+use super::{COMPARED, NO_ACCOUNT, ROOT, Template, UNPRIVILEGED, ephemeral};
 use serde_json::{Value, json};
 
 /// Returns the documents for `kubectl apply`.
 pub(super) fn text(settings: &Settings) -> String {
     let is_used = |template: &Template| match template {
         Template::Claim => settings.is_shared,
-        Template::Agents => settings.hosts > 1,
+        Template::Account | Template::Agents => settings.hosts > 1,
         Template::Run => true,
     };
     let used = Template::ALL.into_iter().filter(is_used);
@@ -16,9 +16,10 @@ pub(super) fn text(settings: &Settings) -> String {
     let keys = match settings.hosts > 1 {
         true => format!(
             "# Keys first: plumb agent --init keys\n\
-             #             kubectl create secret generic {0}-agent --from-file=server.keys=keys/server.keys\n\
-             #             kubectl create secret generic {0}-client --from-file=client.keys=keys/client.keys\n",
-            settings.name
+             #             kubectl create secret generic {0}-agent --from-file=server.keys=keys/server.keys{1}\n\
+             #             kubectl create secret generic {0}-client --from-file=client.keys=keys/client.keys{1}\n",
+            settings.name,
+            settings.namespace.as_ref().map_or(String::new(), |namespace| format!(" --namespace {namespace}")),
         ),
         false => String::new(),
     };
@@ -35,7 +36,10 @@ fn value(settings: &Settings, key: &str) -> String {
         "namespace" => literal(&json!(settings.namespace)),
         "image" => literal(&json!(settings.image)),
         "hosts" => settings.hosts.to_string(),
-        "retries" => if settings.hosts > 1 { "4" } else { "0" }.to_owned(),
+        "account" => match settings.hosts > 1 {
+            true => format!("serviceAccountName: {}-run", settings.name),
+            false => NO_ACCOUNT.to_owned(),
+        },
         "user" => if settings.hosts > 1 { ROOT } else { UNPRIVILEGED }.to_owned(),
         "class" => class(0),
         "size" => size,
@@ -66,19 +70,15 @@ fn lines(items: &[String], indent: usize) -> String {
 }
 
 fn measure(settings: &Settings) -> Vec<String> {
-    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
-    if settings.classes.len() > 1 {
-        return words(&format!("plumb compare /one /other --for {}", settings.workload));
-    }
-    let mut all = words(&format!("plumb run {} --at /data", settings.workload));
-    if settings.hosts > 1 {
-        let names: Vec<String> =
-            (0..settings.hosts).map(|host| format!("{0}-agent-{host}.{0}", settings.name)).collect();
-        all.extend(["--hosts".to_owned(), names.join(",")]);
-        all.extend(words("--hosts-keys /keys/client.keys"));
-    }
-    all.extend(settings.set.iter().flat_map(|pair| ["--set".to_owned(), pair.clone()]));
-    all
+    let command = match (settings.classes.len(), settings.hosts) {
+        (2.., _) => format!("plumb compare /one /other --for {}", settings.workload),
+        (_, hosts @ 2..) => format!(
+            "plumb run {} --at /data --hosts k8s:{hosts}:app={}-agent --hosts-keys /keys/client.keys",
+            settings.workload, settings.name
+        ),
+        _ => format!("plumb run {} --at /data", settings.workload),
+    };
+    command.split(' ').map(str::to_owned).chain(settings.words.iter().cloned()).collect()
 }
 
 fn mounts(settings: &Settings) -> Vec<String> {

@@ -29,11 +29,16 @@ const UNPRIVILEGED: &str = "{runAsUser: 10001, runAsGroup: 10001, fsGroup: 10001
 /// User of pods with keys: the kubelet lets root alone read a secret, or else a group, too, and Plumb refuses a key that a group reads.
 const ROOT: &str = "{runAsUser: 0}";
 
+/// Pods that ask the API server nothing get no token for it.
+const NO_ACCOUNT: &str = "automountServiceAccountToken: false";
+
 /// The templates: each is a file with one or several objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Template {
     /// A claim that all hosts mount.
     Claim,
+    /// The permission to list pods, for the run of several hosts.
+    Account,
     /// A service and the agents of several hosts.
     Agents,
     /// The measurement and its result.
@@ -41,11 +46,12 @@ enum Template {
 }
 
 impl Template {
-    const ALL: [Template; 3] = [Template::Claim, Template::Agents, Template::Run];
+    const ALL: [Template; 4] = [Template::Claim, Template::Account, Template::Agents, Template::Run];
 
     fn file(self) -> &'static str {
         match self {
             Template::Claim => "claim.yaml",
+            Template::Account => "account.yaml",
             Template::Agents => "agents.yaml",
             Template::Run => "run.yaml",
         }
@@ -54,6 +60,7 @@ impl Template {
     fn text(self) -> &'static str {
         match self {
             Template::Claim => include_str!("claim.yaml"),
+            Template::Account => include_str!("account.yaml"),
             Template::Agents => include_str!("agents.yaml"),
             Template::Run => include_str!("run.yaml"),
         }

@@ -7,6 +7,9 @@ use plumb_cli::exit::Stopped;
 /// Longest name: Kubernetes allows 63 characters, and adds the number of a pod.
 const NAME_MAX: usize = 40;
 
+/// Options of `plumb compare` that `--set` may give.
+const COMPARE_OPTIONS: [&str; 5] = ["size", "time", "budget", "blocks", "settle"];
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Settings {
     pub name: String,
@@ -18,8 +21,8 @@ pub(super) struct Settings {
     pub size: String,
     pub is_shared: bool,
     pub workload: String,
-    /// Keys of the workload, as `KEY=VALUE`.
-    pub set: Vec<String>,
+    /// Further words of the command that measures.
+    pub words: Vec<String>,
     pub push_to: Option<String>,
     pub secret: String,
 }
@@ -44,9 +47,6 @@ impl Settings {
         if image.is_empty() || image.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return Err(Stopped::usage(format!("--image {image:?} is not the name of an image")));
         }
-        if let Some(wrong) = set.iter().find(|pair| !pair.contains('=')) {
-            return Err(Stopped::usage(format!("--set {wrong}: expected KEY=VALUE, such as size=4GiB")));
-        }
         let (hosts, is_comparison) = (*hosts, storage_class.len() > 1);
         match storage_class.len() {
             0..=2 => {}
@@ -54,9 +54,6 @@ impl Settings {
         }
         if is_comparison && (hosts > 1 || *shared) {
             return Err(Stopped::usage("two storage classes are compared in one pod; leave out --hosts and --shared"));
-        }
-        if is_comparison && !set.is_empty() {
-            return Err(Stopped::usage("--set has no effect on a comparison of two storage classes; leave it out"));
         }
         if *shared && hosts < 2 {
             return Err(Stopped::usage("--shared is one volume for several hosts; add --hosts 4, for example"));
@@ -73,10 +70,25 @@ impl Settings {
             size: size.clone(),
             is_shared: *shared,
             workload: workload.clone(),
-            set: set.clone(),
+            words: set.iter().map(|pair| words(pair, is_comparison)).collect::<Result<Vec<_>, _>>()?.concat(),
             push_to: arguments.push_to.clone(),
             secret: arguments.push_secret.clone(),
         })
+    }
+}
+
+/// Returns the words that a `KEY=VALUE` of `--set` becomes. `plumb compare` has options instead of keys.
+fn words(pair: &str, is_comparison: bool) -> Result<[String; 2], Stopped> {
+    let Some((key, value)) = pair.split_once('=') else {
+        return Err(Stopped::usage(format!("--set {pair}: expected KEY=VALUE, such as size=4GiB")));
+    };
+    match is_comparison {
+        false => Ok(["--set".to_owned(), pair.to_owned()]),
+        true if COMPARE_OPTIONS.contains(&key) && !value.is_empty() => Ok([format!("--{key}"), value.to_owned()]),
+        true => Err(Stopped::usage(format!(
+            "--set {pair}: a comparison of two storage classes has the keys {}",
+            COMPARE_OPTIONS.join(", ")
+        ))),
     }
 }
 
