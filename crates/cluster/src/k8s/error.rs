@@ -2,7 +2,7 @@
 
 use super::PODS_MAX;
 use plumb_document::json;
-use plumb_text::visible_line;
+use plumb_text::visible::visible_letters;
 use serde::Deserialize;
 use std::fmt;
 
@@ -149,7 +149,7 @@ fn message_of(body: &[u8]) -> String {
 /// Shortens a text of the server, and makes it one line without control characters.
 pub(super) fn bounded(text: &str) -> String {
     let text: String = text.trim().chars().take(MESSAGE_CHARACTERS_MAX).collect();
-    visible_line(&text).into_owned()
+    visible_letters(&text).into_owned()
 }
 
 #[cfg(test)]
