@@ -1,22 +1,25 @@
 //! Cost of many hosts for the one that leads them: agents of the real program, each a process of its own on this machine,
-//! with a light load on a target without storage. docs/scale.md has the numbers and a model.
+//! with a short load on a target without storage. docs/scale.md has the numbers and a model.
 
 use super::Options;
 use super::plumb::Plumb;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Numbers of agents. The largest is the most hosts of a run, less some.
-const COUNTS: [usize; 4] = [1, 10, 100, 1_000];
+const COUNTS: [usize; 5] = [1, 10, 100, 300, 1_000];
 
-/// Ops per second of each agent: few, because all agents share the processors of this machine.
-const RATE: u64 = 10;
-const SECONDS: u64 = 10;
+/// Ops of each agent. They take less than a millisecond: a load that lasts would measure how many processes these processors
+/// can serve.
+const OPS: u64 = 1_000;
+
+/// Port of the first agent.
+const FIRST_PORT: u16 = 20_000;
 
 /// Seconds of silence after which an agent is given up: all of them share two or a few processors.
 const PATIENCE_S: &str = "120";
@@ -24,16 +27,14 @@ const PATIENCE_S: &str = "120";
 /// Time in which agents have to listen.
 const START_PATIENCE: Duration = Duration::from_secs(300);
 
-/// Runs a load on each number of agents, and prints a row for each.
+/// Runs a load on each number of agents, and prints a row for each. As root: each agent has a PID namespace of its own.
 ///
 /// # Errors
 ///
 /// An agent does not start, or the run fails.
 pub(crate) fn agents(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
-    println!(
-        "agents   started within   rate of all   joined and collected   leader PSS   agent PSS   its client's PSS"
-    );
+    println!("agents   started within   whole command   leader PSS   agent PSS   its client's PSS");
     for count in COUNTS.into_iter().filter(|count| options.wants(&count.to_string())) {
         for _ in 0..options.rounds_or(1) {
             let home = tempfile::tempdir()?;
@@ -43,7 +44,7 @@ pub(crate) fn agents(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Agents on Unix sockets of one directory. They end when this is dropped.
+/// Agents on loopback ports. They end when this is dropped.
 struct Agents<'a> {
     home: &'a Path,
     running: Vec<Child>,
@@ -61,27 +62,27 @@ impl Drop for Agents<'_> {
 impl Agents<'_> {
     fn start<'a>(plumb: &Plumb, home: &'a Path, count: usize) -> Result<Agents<'a>> {
         let mut agents = Agents { home, running: Vec::new() };
-        let sockets: Vec<PathBuf> = (0..count).map(|number| home.join(format!("{number}.sock"))).collect();
-        for socket in &sockets {
-            let mut command = plumb.in_home(home);
-            command.args(["agent", "--listen", &format!("unix:{}", socket.display()), "--allow"]).arg(home);
-            agents.running.push(quiet(command).spawn()?);
+        let keys = plumb.in_home(home).args(["agent", "--init", "keys"]).stdout(Stdio::null()).status()?;
+        ensure!(keys.success(), "plumb agent --init: {keys}");
+        let hosts: Vec<SocketAddr> =
+            (0..count).map(|number| (Ipv4Addr::LOCALHOST, FIRST_PORT + number as u16).into()).collect();
+        for host in &hosts {
+            let mut plain = plumb.in_home(home);
+            plain.args(["agent", "--listen", &host.to_string(), "--keys", "keys/server.keys", "--allow"]).arg(home);
+            agents.running.push(apart(&plain).spawn().context("cannot start unshare")?);
         }
         let begun = Instant::now();
-        while !sockets.iter().all(|socket| socket.exists()) {
+        while !hosts.iter().all(|host| TcpStream::connect(host).is_ok()) {
             ensure!(begun.elapsed() < START_PATIENCE, "not all of {count} agents listen");
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(500));
         }
-        let hosts: String = sockets.iter().fold(String::new(), |mut hosts, socket| {
-            let _ = writeln!(hosts, "unix:{}", socket.display());
-            hosts
-        });
-        std::fs::write(home.join("hosts"), hosts)?;
+        let lines: Vec<String> = hosts.iter().map(SocketAddr::to_string).collect();
+        std::fs::write(home.join("hosts"), lines.join("\n"))?;
         std::fs::write(
             home.join("load.toml"),
             format!(
-                "name = \"load\"\n[target.none.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"read\"\nstop.time = \"{SECONDS}s\"\n\
-                 [[phase.workers]]\ntarget = \"none\"\npace.ops-per-second.read = \"{RATE}/s\"\nwork.blocks.mix.read = 1\n"
+                "name = \"load\"\n[target.none.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"read\"\nstop.ops = {OPS}\n\
+                 [[phase.workers]]\ntarget = \"none\"\nwork.blocks.mix.read = 1\n"
             ),
         )?;
         Ok(agents)
@@ -90,16 +91,24 @@ impl Agents<'_> {
     /// Makes the run, and returns its row.
     fn measure(&self, plumb: &Plumb) -> Result<String> {
         let mut command = plumb.in_home(self.home);
-        command.args(["run", "load.toml", "--hosts-file", "hosts", "--json", "--no-store"]);
+        command.args([
+            "run",
+            "load.toml",
+            "--hosts-file",
+            "hosts",
+            "--hosts-keys",
+            "keys/client.keys",
+            "--json",
+            "--no-store",
+        ]);
         command.env("PLUMB_HOSTS_PATIENCE", PATIENCE_S);
         let begun = Instant::now();
         let leader = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn()?;
         let pid = leader.id();
         let is_done = AtomicBool::new(false);
-        let (output, of_leader, of_agents) = std::thread::scope(|scope| {
+        let (output, of_leader, (of_agents, of_clients)) = std::thread::scope(|scope| {
             let watched = scope.spawn(|| watch(pid, &is_done));
-            // In the middle of the load: every client has its process, and none reports yet.
-            let seen = scope.spawn(|| self.memory_in_the_middle(&is_done));
+            let seen = scope.spawn(|| self.memory_with_clients(&is_done));
             let output = leader.wait_with_output();
             is_done.store(true, Ordering::Release);
             (output, watched.join().unwrap_or(0), seen.join().unwrap_or_default())
@@ -111,32 +120,42 @@ impl Agents<'_> {
         let number = |value: &Value| value.as_f64().context("a number is missing from the result");
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         let count = self.running.len();
+        let done = phase["done"]["read"]["ops"].as_u64();
+        ensure!(done == Some(count as u64 * OPS), "{done:?} ops of {count} agents, and not {OPS} of each");
         Ok(format!(
-            "{count:6}   {:10.3} ms   {:7.1} of {:5}   {:17.2} s   {:6.1} MiB   {:5.2} MiB   {:5.2} MiB",
+            "{count:6}   {:11.3} ms   {:11.2} s   {:6.1} MiB   {:5.2} MiB   {:11.2} MiB",
             number(&phase["ranks"]["start_skew_ns"])? / 1e6,
-            number(&phase["metrics"]["read.iops"]["value"])?,
-            count as u64 * RATE,
-            (whole.saturating_sub(Duration::from_secs(SECONDS))).as_secs_f64(),
+            whole.as_secs_f64(),
             mib(of_leader),
-            mib(of_agents.0) / count as f64,
-            mib(of_agents.1) / count as f64,
+            mib(of_agents) / count as f64,
+            mib(of_clients) / count as f64,
         ))
     }
 
-    /// Returns the memory of all agents, and of their clients' processes, once all clients have been there for a while.
-    fn memory_in_the_middle(&self, is_done: &AtomicBool) -> (u64, u64) {
-        let clients = || self.running.iter().flat_map(|agent| children(agent.id()));
+    /// Returns the memory of all agents, and of their clients' processes once all of these are there.
+    fn memory_with_clients(&self, is_done: &AtomicBool) -> (u64, u64) {
+        let agents = || self.running.iter().flat_map(|apart| children(apart.id()));
+        let clients = || agents().flat_map(children);
         while !is_done.load(Ordering::Acquire) && clients().count() < self.running.len() {
             std::thread::sleep(Duration::from_millis(200));
         }
-        std::thread::sleep(Duration::from_secs(SECONDS / 3));
-        let of_agents = self.running.iter().map(|agent| pss(agent.id())).sum();
-        (of_agents, clients().map(pss).sum())
+        (agents().map(pss).sum(), clients().map(pss).sum())
     }
 }
 
-fn quiet(mut command: Command) -> Command {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+/// Returns a command that sees no processes but its own, as on a host of its own: each client looks for other programs that do
+/// I/O, and would find those of all hosts.
+fn apart(plain: &Command) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]).arg(plain.get_program()).args(plain.get_args());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let home = plain.get_current_dir().unwrap_or(Path::new("/"));
+    command.current_dir(home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
