@@ -62,7 +62,11 @@ const ENGINE: Which = ("crates/engine", "plumb_engine");
 const SLOW: &[Slow] = &[
     Slow { program: CLI, names: &["compare::", "gate::", "noise::"], reason: "many simulated runs" },
     Slow { program: CLI, names: &["study_conduct::", "study_question::", "stored_runs::"], reason: "whole studies" },
-    Slow { program: CLI, names: &["agents", "elbencho_hosts::", "net_hosts::"], reason: "services on several hosts" },
+    Slow {
+        program: CLI,
+        names: &["agents", "elbencho_hosts::", "elbencho_real::", "net_hosts::"],
+        reason: "services on several hosts",
+    },
     Slow { program: CLI, names: &["mpi", "replay_ranks::"], reason: "ranks of MPI" },
     Slow { program: CLI, names: &["iperf2::", "iperf3::", "netperf::"], reason: "servers and clients" },
     Slow {

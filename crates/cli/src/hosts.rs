@@ -279,7 +279,7 @@ pub fn answers(place: &HostPlace) -> bool {
 }
 
 /// Returns the time after which a silent host is given up.
-pub(crate) fn patience() -> Duration {
+pub fn patience() -> Duration {
     let configured = std::env::var(SETTING).ok().and_then(|text| text.trim().parse::<u32>().ok());
     configured.filter(|&seconds| seconds > 0).map_or(PATIENCE, |seconds| Duration::from_secs(seconds.into()))
 }

@@ -260,9 +260,9 @@ fn a_service_has_rules_of_its_own() {
     assert_eq!(std::fs::metadata(services.file("t/a/x")).unwrap().len(), 1000);
 }
 
-// Protects users with a real elbencho at the other end: each end reports what it met.
+// Protects users of a real client, and of a host with another program: each end reports what it met.
 #[test]
-fn a_real_elbencho_gets_a_clear_refusal() {
+fn a_real_client_and_other_programs_get_a_clear_refusal() {
     let services = Services::start();
     // The real one first asks whether the service is ready, and prints the answer to the phase that it prepares.
     for (request, status) in [("GET /status", "200"), ("POST /preparephase?ProtocolVersion=3.1.3&PwHash=", "501")] {
@@ -277,13 +277,15 @@ fn a_real_elbencho_gets_a_clear_refusal() {
     let port = real.local_addr().unwrap().port();
     let serving = std::thread::spawn(move || {
         let (mut stream, _) = real.accept().unwrap();
-        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let output = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));
-    output.expect(1).expect_stderr(&["speaks HTTP, as a real elbencho does", "both ends must be `plumb as elbencho`"]);
+    output
+        .expect(1)
+        .expect_stderr(&["speaks HTTP, and answers /protocolversion with", "no elbencho service listens there"]);
     serving.join().unwrap();
-    // The real service waits for a request.
+    // A real service answers, unless it prepares for another client.
     let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = silent.local_addr().unwrap().port();
     let output = services.home.plumb(&format!("as elbencho --svcwait 0 --hosts 127.0.0.1:{port} -w -s 1m f"));

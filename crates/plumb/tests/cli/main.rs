@@ -29,6 +29,7 @@ mod documents;
 mod drawn;
 mod elbencho;
 mod elbencho_hosts;
+mod elbencho_real;
 mod ends;
 mod examples;
 mod export;

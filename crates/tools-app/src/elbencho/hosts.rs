@@ -20,6 +20,25 @@ pub struct HostsSettings {
     pub port: u16,
     /// Seconds to wait for the services.
     pub wait_s: u64,
+    /// Options that only real elbencho services use.
+    pub real: RealServiceOptions,
+}
+
+/// Options that Plumb's own services do not use, or use in one way only.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RealServiceOptions {
+    /// `--svcpwfile`: file whose first line is the secret that the services share.
+    pub secret_file: Option<String>,
+    /// `--svcupint`: longest interval between status requests, milliseconds.
+    pub poll_ms: u64,
+    /// `--blockvaralgo`: generator of block contents.
+    pub block_algo: String,
+    /// `--randalgo`: generator of random offsets; empty for elbencho's default.
+    pub rand_algo: String,
+    /// `--nofdsharing`: whether each thread opens its own file descriptors.
+    pub no_fd_sharing: bool,
+    /// `--nodiocheck`: whether the alignment check for direct I/O is skipped.
+    pub no_direct_check: bool,
 }
 
 /// Error from reading the list of hosts.

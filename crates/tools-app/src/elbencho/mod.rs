@@ -5,7 +5,8 @@
 //!   about paths.
 //! - [`print`] prints the table, CSV, JSON and live rows of a measured phase.
 //!
-//! With several [`hosts`], each lowers its own part, and their reports are merged. Options for object storage, GPUs
+//! With several [`hosts`], each lowers its own part, and their reports are merged. Real elbencho services are led over
+//! their own [`protocol`]. Options for object storage, GPUs
 //! and netbench are refused by name.
 
 mod given;
@@ -15,6 +16,7 @@ pub mod lower;
 pub mod options;
 mod paths;
 pub mod print;
+pub mod protocol;
 mod rules;
 mod settings;
 pub mod tree;

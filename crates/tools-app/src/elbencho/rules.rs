@@ -24,6 +24,12 @@ fn as_service(settings: &ElbenchoSettings, errors: &mut Vec<ElbenchoUsageError>)
     if settings.hosts.are_given() {
         say("--service and --hosts cannot be combined: a service waits for a command that names it in --hosts");
     }
+    if settings.hosts.real.secret_file.is_some() {
+        say(
+            "--svcpwfile is for clients of real elbencho services; this service has keys: `plumb agent --init DIR` makes \
+             them, and PLUMB_AGENT_KEYS names them",
+        );
+    }
     if !settings.paths.is_empty() {
         say("--service takes no benchmark path: give it to the command with --hosts; PLUMB_AGENT_ALLOW lists the \
              paths that a service may use");

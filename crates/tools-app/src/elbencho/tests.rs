@@ -60,7 +60,7 @@ fn errors_name_the_option() {
         ("--service --port 0", "not a port"),
         ("--quit", "need --hosts"),
         ("--interrupt --numhosts 0 --hosts a", "need --hosts"),
-        ("-w --hosts a --svcpwfile p f", "PLUMB_HOSTS_KEYS"),
+        ("--service --svcpwfile p", "PLUMB_AGENT_KEYS"),
         ("-w --s3key x f", "is not supported"),
         ("-w --livejson x f", "not supported yet"),
         ("-w", "no benchmark path"),

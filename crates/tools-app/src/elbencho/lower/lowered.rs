@@ -1,6 +1,7 @@
 //! The result of lowering a command line.
 
 use super::geometry::Geometry;
+use crate::elbencho::settings::Phases;
 use plumb_workload::Workload;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
@@ -19,6 +20,19 @@ pub enum PhaseKind {
 }
 
 impl PhaseKind {
+    /// Returns the given phases in elbencho's order, without actions between them.
+    pub fn of(asked: Phases) -> Vec<PhaseKind> {
+        let order = [
+            (PhaseKind::MkDirs, asked.mkdirs),
+            (PhaseKind::Write, asked.write),
+            (PhaseKind::Stat, asked.stat),
+            (PhaseKind::Read, asked.read),
+            (PhaseKind::RmFiles, asked.delfiles),
+            (PhaseKind::RmDirs, asked.deldirs),
+        ];
+        order.into_iter().filter(|(_, asked)| *asked).map(|(kind, _)| kind).collect()
+    }
+
     /// Returns the name that elbencho prints.
     pub fn name(self) -> &'static str {
         self.into()

@@ -31,7 +31,7 @@ pub fn bound_cpus(settings: &ElbenchoSettings, places: &mut dyn Places) -> Resul
 }
 
 /// Returns the phase name that elbencho prints.
-fn phase_name(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> String {
+pub fn phase_name(settings: &ElbenchoSettings, geometry: &Geometry, kind: PhaseKind) -> String {
     let name = match (kind, settings.mix.rwmix) {
         (PhaseKind::Write, Rwmix::Percent(percent)) => format!("RWMIX{percent}"),
         (PhaseKind::Write, Rwmix::Threads(threads)) => format!("MIX-T{threads}"),
@@ -86,15 +86,7 @@ pub fn lower(settings: &ElbenchoSettings, places: &mut dyn Places) -> Result<Low
         notes.push("--infloop without --timelimit: press Ctrl-C to stop".to_owned());
     }
     let asked = settings.phases;
-    let order = [
-        (PhaseKind::MkDirs, asked.mkdirs),
-        (PhaseKind::Write, asked.write),
-        (PhaseKind::Stat, asked.stat),
-        (PhaseKind::Read, asked.read),
-        (PhaseKind::RmFiles, asked.delfiles),
-        (PhaseKind::RmDirs, asked.deldirs),
-    ];
-    let kinds: Vec<PhaseKind> = order.into_iter().filter(|(_, asked)| *asked).map(|(kind, _)| kind).collect();
+    let kinds = PhaseKind::of(asked);
     let mut target = BTreeMap::new();
     let mut phase = Vec::new();
     let mut phases = Vec::new();

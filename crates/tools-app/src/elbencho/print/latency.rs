@@ -51,6 +51,15 @@ impl PhaseLatencies {
         all
     }
 
+    /// Builds latencies from counts in elbencho's own buckets; `None` if there are too many buckets, or counts that no
+    /// number holds.
+    pub fn from_buckets(counts: &[u64], sum_us: u64, min_us: u64, max_us: u64) -> Option<PhaseLatencies> {
+        let mut all = PhaseLatencies { sum_ns: u128::from(sum_us) * 1000, min_us, max_us, ..PhaseLatencies::default() };
+        all.buckets.get_mut(..counts.len())?.copy_from_slice(counts);
+        all.count = counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count))?;
+        Some(all)
+    }
+
     /// Adds one latency, ns.
     pub fn add(&mut self, ns: u64) {
         let us = ns / 1000;

@@ -83,9 +83,31 @@ pub fn rows(moment: &LiveMoment) -> String {
     text
 }
 
+impl LiveSide {
+    /// Returns the rates of the work since this moment, over `us` microseconds.
+    pub fn rates_until(&self, done: WorkDone, us: u64) -> WorkDone {
+        let since = WorkDone {
+            entries: done.entries.saturating_sub(self.done.entries),
+            ios: done.ios.saturating_sub(self.done.ios),
+            bytes: done.bytes.saturating_sub(self.done.bytes),
+        };
+        since.per_second(us)
+    }
+}
+
 pub fn line(moment: &LiveMoment) -> String {
-    let LiveSide { done, rates, percent, .. } = moment.total;
-    let mut text = format!("{}: {}%", moment.phase, percent.min(100));
+    let head = format!("{}: {}%", moment.phase, moment.total.percent.min(100));
+    progress(moment, head, "threads")
+}
+
+/// Formats the progress of real services, which do not say how much work they have.
+pub fn services_line(moment: &LiveMoment) -> String {
+    progress(moment, moment.phase.clone(), "services")
+}
+
+fn progress(moment: &LiveMoment, head: String, units: &str) -> String {
+    let LiveSide { done, rates, .. } = moment.total;
+    let mut text = head;
     if rates.bytes > 0 {
         text.push_str(&format!("; {} IOPS; {} MiB/s", rates.ios, rates.bytes >> 20));
     }
@@ -95,6 +117,6 @@ pub fn line(moment: &LiveMoment) -> String {
     if rates.entries > 0 || done.entries > 0 {
         text.push_str(&format!("; {} entries/s; {} entries", rates.entries, done.entries));
     }
-    text.push_str(&format!("; {} threads; {}% CPU; {}", moment.active, moment.cpu, elapsed(moment.runtime_ms)));
+    text.push_str(&format!("; {} {units}; {}% CPU; {}", moment.active, moment.cpu, elapsed(moment.runtime_ms)));
     text
 }

@@ -18,6 +18,13 @@ pub struct WorkDone {
 }
 
 impl WorkDone {
+    /// Adds the work of another service.
+    pub fn add(&mut self, done: WorkDone) {
+        self.entries = self.entries.saturating_add(done.entries);
+        self.ios = self.ios.saturating_add(done.ios);
+        self.bytes = self.bytes.saturating_add(done.bytes);
+    }
+
     /// Returns the amounts per second, over `us` microseconds.
     pub fn per_second(self, us: u64) -> WorkDone {
         WorkDone {

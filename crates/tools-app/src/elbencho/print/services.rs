@@ -68,10 +68,10 @@ pub fn of_services(reports: &[(String, PhaseReport)], seen: PhaseContext) -> Opt
     for report in busy() {
         let own_us = report.elapsed_us.first;
         all.each_ms.extend(&report.each_ms);
-        add(&mut all.done.first, by_then(report.done.first, first_us, own_us));
-        add(&mut all.done.last, report.done.last);
-        add(&mut all.mixed.first, by_then(report.mixed.first, first_us, own_us));
-        add(&mut all.mixed.last, report.mixed.last);
+        all.done.first.add(by_then(report.done.first, first_us, own_us));
+        all.done.last.add(report.done.last);
+        all.mixed.first.add(by_then(report.mixed.first, first_us, own_us));
+        all.mixed.last.add(report.mixed.last);
         all.entries.merge(&report.entries);
         all.entries_mixed.merge(&report.entries_mixed);
         all.ios.merge(&report.ios);
@@ -85,12 +85,6 @@ pub fn of_services(reports: &[(String, PhaseReport)], seen: PhaseContext) -> Opt
     let done = |(name, report): &(String, PhaseReport)| ServiceDone { name: name.clone(), us: report.elapsed_us.last };
     all.services = reports.iter().map(done).collect();
     Some(all)
-}
-
-fn add(sum: &mut WorkDone, done: WorkDone) {
-    sum.entries = sum.entries.saturating_add(done.entries);
-    sum.ios = sum.ios.saturating_add(done.ios);
-    sum.bytes = sum.bytes.saturating_add(done.bytes);
 }
 
 /// Returns the work done by `us`, estimated from the work counted at `counted_us`.

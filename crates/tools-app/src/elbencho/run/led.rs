@@ -1,6 +1,7 @@
 //! `--hosts`: coordinates services that run a benchmark together. `--service`: is one of these services.
 
 use super::places::HostPlaces;
+use super::real::{self, ServiceKind};
 use super::service::{ASKED, PartRequest, PartServed, PathFound, ServicePhaseReport, ToAgent, as_part};
 use super::{complain, or_complain};
 use plumb_cli::agent;
@@ -54,8 +55,8 @@ fn keys() -> Option<PathBuf> {
     std::env::var_os("PLUMB_HOSTS_KEYS").filter(|keys| !keys.is_empty()).map(PathBuf::from)
 }
 
-/// Waits for all services and connects to them.
-pub(super) fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
+/// Waits until something listens at each host, for at most `--svcwait`.
+pub(super) fn wait(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
     let places = places(names);
     let until = Instant::now() + Duration::from_secs(settings.hosts.wait_s);
     let mut has_said = false;
@@ -74,7 +75,53 @@ pub(super) fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
             std::thread::sleep(POLL_INTERVAL);
         }
     }
-    or_complain(hosts::join(&places, keys().as_deref()).map_err(|stopped| stopped.message))
+    Ok(())
+}
+
+/// Connects to all services of Plumb.
+pub(super) fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
+    if settings.hosts.real.secret_file.is_some() {
+        return or_complain(Err(
+            "--svcpwfile: these are services of Plumb, which have keys: PLUMB_HOSTS_KEYS names them; remove the option"
+                .to_owned(),
+        ));
+    }
+    or_complain(hosts::join(&places(names), keys().as_deref()).map_err(|stopped| {
+        let is_real = |name: &&String| real::kind(name) == Ok(ServiceKind::Real);
+        match keys().and_then(|_| names.iter().find(is_real)) {
+            Some(real) => format!(
+                "host {real}: a real elbencho service, which cannot prove the keys of PLUMB_HOSTS_KEYS; unset it to lead \
+                 real services"
+            ),
+            None => stopped.message,
+        }
+    }))
+}
+
+/// Returns the kind of all services: asks each host. With keys, only services of Plumb are trusted.
+pub(super) fn kind(names: &[String]) -> Result<ServiceKind, String> {
+    if keys().is_some() {
+        return Ok(ServiceKind::Plumb);
+    }
+    // All hosts at the same time, so that silent ones cost the timeout only once.
+    let kinds: Vec<Result<ServiceKind, String>> = std::thread::scope(|scope| {
+        let asked: Vec<_> = names.iter().map(|name| scope.spawn(|| real::kind(name))).collect();
+        let lost = || Err("the thread that asks it panicked".to_owned());
+        asked.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
+    });
+    let mut found: [Option<&String>; 2] = [None, None];
+    for (name, kind) in names.iter().zip(kinds) {
+        let kind = kind.map_err(|error| format!("host {name}: {error}"))?;
+        found[usize::from(kind == ServiceKind::Real)].get_or_insert(name);
+    }
+    match found {
+        [Some(plumb), Some(real)] => Err(format!(
+            "{real} is a real elbencho service and {plumb} is not; one command leads services of one kind: name them \
+             in two commands, or start the same program on all hosts"
+        )),
+        [None, Some(_)] => Ok(ServiceKind::Real),
+        _ => Ok(ServiceKind::Plumb),
+    }
 }
 
 /// Sends each service its part, and collects the answers.
@@ -131,15 +178,7 @@ pub(super) fn ask(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[Str
 
 /// Builds the request for all services. The index is filled in later.
 fn build_request(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[String]) -> Step<PartRequest> {
-    let here = or_complain(std::env::current_dir().map_err(|error| format!("the working directory: {error}")))?;
-    let mut paths = Vec::new();
-    for path in &settings.paths {
-        if simulated::is_named(path) {
-            return or_complain(Err(format!("{path}: services have no simulated devices; run it without --hosts")));
-        }
-        // Like elbencho: each host resolves links itself.
-        paths.push(here.join(path).to_string_lossy().into_owned());
-    }
+    let paths = or_complain(absolute_paths(settings))?;
     let mut files = BTreeMap::new();
     let mut read = |path: &str| {
         let text = bounded::read_to_string(path).map_err(FileError::io(path))?;
@@ -159,8 +198,18 @@ fn build_request(call: &ToolCall<'_>, settings: &ElbenchoSettings, names: &[Stri
     })
 }
 
+/// Returns the paths made absolute here. Like elbencho: each host resolves links itself.
+pub(super) fn absolute_paths(settings: &ElbenchoSettings) -> Result<Vec<String>, String> {
+    let here = std::env::current_dir().map_err(|error| format!("the working directory: {error}"))?;
+    let absolute = |path: &String| match simulated::is_named(path) {
+        true => Err(format!("{path}: services have no simulated devices; run it without --hosts")),
+        false => Ok(here.join(path).to_string_lossy().into_owned()),
+    };
+    settings.paths.iter().map(absolute).collect()
+}
+
 /// Returns the text of a tree: read from its file, or scanned from a directory and saved in the file.
-fn tree_text(file: Option<&str>, scan: Option<&str>) -> Result<String, FileError> {
+pub(super) fn tree_text(file: Option<&str>, scan: Option<&str>) -> Result<String, FileError> {
     let mut disk = HostPlaces::default();
     let Some(scan) = scan else {
         let path = file.unwrap_or_default();
@@ -176,10 +225,10 @@ fn tree_text(file: Option<&str>, scan: Option<&str>) -> Result<String, FileError
 }
 
 /// The facts that a service reported.
-struct Facts<'a> {
-    paths: &'a [String],
-    found: &'a [PathFound],
-    tree: Option<&'a str>,
+pub(super) struct Facts<'a> {
+    pub(super) paths: &'a [String],
+    pub(super) found: &'a [PathFound],
+    pub(super) tree: Option<&'a str>,
 }
 
 impl Places for Facts<'_> {
@@ -252,7 +301,10 @@ pub(crate) fn send_to_services<T>(settings: &ElbenchoSettings, asked: ToAgent) -
     for place in &gone {
         complain(format!("{}: no service answers there", place.name));
     }
-    if !there.is_empty() {
+    let there_names: Vec<String> = there.iter().map(|place| place.name.clone()).collect();
+    if !there.is_empty() && or_complain(kind(&there_names))? == ServiceKind::Real {
+        failed |= !real::send(&there_names, asked);
+    } else if !there.is_empty() {
         or_complain(hosts::join(&there, keys().as_deref()).map_err(|stopped| stopped.message))?;
         let ranks = ranks::joined().ok_or_else(|| Stopped::io("the services are gone"))?;
         let words = there.iter().map(|_| asked.words().to_owned()).collect();

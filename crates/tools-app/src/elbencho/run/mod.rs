@@ -5,6 +5,7 @@ mod led;
 mod outputs;
 mod phase_watch;
 mod places;
+mod real;
 mod service;
 mod watching;
 
@@ -23,6 +24,7 @@ use plumb_tools_run::ToolCall;
 use plumb_tools_run::error::DialectError;
 use plumb_tools_run::runner::{Dialect, Load, RunEnded, Step, page};
 use plumb_workload::Workload;
+use real::ServiceKind;
 pub use service::{ASKED, ElbenchoService, ToAgent};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -73,6 +75,10 @@ impl Dialect for Elbencho {
                 let (mut settings, mut services, mut led) = (settings, Vec::new(), None);
                 if settings.hosts.are_given() {
                     services = led::names(&settings)?;
+                    led::wait(&settings, &services)?;
+                    if or_complain(led::kind(&services))? == ServiceKind::Real {
+                        return real::run(call, &settings, &services);
+                    }
                     led::join(&settings, &services)?;
                     led = Some(led::ask(call, &settings, &services)?);
                     settings.part.hosts = services.len() as u32;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::elbencho::ElbenchoUsageError;
 use crate::elbencho::given::GivenOptions;
-use crate::elbencho::hosts::{DataSetPart, HostsSettings};
+use crate::elbencho::hosts::{DataSetPart, HostsSettings, RealServiceOptions};
 use crate::elbencho::options::named;
 use crate::elbencho::paths::expand;
 use plumb_tools::options::Takes;
@@ -364,6 +364,14 @@ impl NumberReader<'_> {
             share_paths: !options.is_on("nosvcshare"),
             port,
             wait_s: self.number("svcwait"),
+            real: RealServiceOptions {
+                secret_file: text("svcpwfile"),
+                poll_ms: self.number("svcupint"),
+                block_algo: options.value("blockvaralgo").to_owned(),
+                rand_algo: options.value("randalgo").to_owned(),
+                no_fd_sharing: options.is_on("nofdsharing"),
+                no_direct_check: options.is_on("nodiocheck"),
+            },
         }
     }
 
