@@ -1,4 +1,4 @@
-//! Hosts that differ: one whose clock is far off, one behind a slow link, and one that is late.
+//! Hosts that differ: one whose clock is far off, one on a slow link, and one that is late.
 
 use crate::agents::Agent;
 use crate::agents_lost::address;
