@@ -31,10 +31,10 @@ impl SharedStore {
     /// # Errors
     /// Returns [`ShareError::OtherResult`] if another result has the same id. Nothing of a failed run is stored.
     pub fn push(&mut self, run: &LocalRun) -> Result<Pushed, ShareError> {
-        self.ensure_month(&run.id)?;
         let mut attempt = 1;
         loop {
-            match self.push_once(run) {
+            // The first push of a month locks tables that pushes of other hosts have locked in another order.
+            match self.ensure_month(&run.id).and_then(|()| self.push_once(run)) {
                 Err(error) if error.is_conflict() && attempt < ATTEMPTS => attempt += 1,
                 // `plumb expire` may have deleted rows that no other run referred to.
                 Err(ShareError::Server { cause: Cause::Run, .. }) if !self.present.is_empty() => self.present.clear(),
