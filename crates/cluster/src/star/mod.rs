@@ -34,6 +34,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 const WAITING_BYTES_MAX: usize = 2 * FRAME_BYTES_MAX;
 /// Limit of unread news from all ranks, in bytes. Further news is dropped.
 const NEWS_WAITING_MAX: usize = 8 << 20;
+/// Interval between two looks at all ranks for silent ones. A look takes time in proportion to their number.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// Stack size of a connection's threads.
 const STACK_BYTES: usize = 128 << 10;
 /// Time limit for sending the last messages before leaving.
@@ -91,6 +93,8 @@ struct State {
     inboxes: BTreeMap<u32, Inbox>,
     news: Vec<(u32, Vec<u8>)>,
     news_bytes: usize,
+    /// Last look for silent ranks.
+    looked: Instant,
     ends: bool,
     leaving: bool,
     carries_on: bool,
@@ -168,6 +172,7 @@ impl Star {
             inboxes: BTreeMap::new(),
             news: Vec::new(),
             news_bytes: 0,
+            looked: Instant::now(),
             ends: false,
             leaving: false,
             carries_on: false,
@@ -316,9 +321,15 @@ impl Shared {
         }
     }
 
-    /// Marks ranks as lost that were silent for too long.
+    /// Marks ranks as lost that were silent for too long, if the last look was a while ago.
     fn lose_silent(&self, state: &mut State) {
-        let is_silent = |peer: &Peer| !peer.gone && !peer.left && peer.heard.elapsed() > self.patience;
+        let now = Instant::now();
+        if now.saturating_duration_since(state.looked) < LOOK_INTERVAL {
+            return;
+        }
+        state.looked = now;
+        let silence = |peer: &Peer| now.saturating_duration_since(peer.heard);
+        let is_silent = |peer: &Peer| !peer.gone && !peer.left && silence(peer) > self.patience;
         let silent: Vec<u32> = state.peers.iter().filter(|(_, peer)| is_silent(peer)).map(|(&rank, _)| rank).collect();
         for rank in silent {
             if let Some(peer) = state.peers.get_mut(&rank) {
@@ -411,13 +422,8 @@ impl Cluster for Star {
     }
 
     fn receive(&self, from: u32, patience: &Patience<'_>) -> Result<Vec<u8>, ClusterError> {
-        // A message wakes this thread at once. The interval is for signals and silent ranks, and a thousand ranks may share
-        // a machine with it.
-        const POLL_INTERVAL: Duration = Duration::from_millis(100);
         let start = Instant::now();
         let mut state = self.shared.state();
-        self.shared.lose_silent(&mut state);
-        let mut looked = start;
         loop {
             if let Some(inbox) = state.inboxes.get_mut(&from)
                 && let Some(message) = inbox.messages.pop_front()
@@ -425,11 +431,7 @@ impl Cluster for Star {
                 inbox.bytes -= message.len();
                 return Ok(message);
             }
-            // Looks at every rank, and messages of other ranks wake this thread as well.
-            if looked.elapsed() >= POLL_INTERVAL {
-                self.shared.lose_silent(&mut state);
-                looked = Instant::now();
-            }
+            self.shared.lose_silent(&mut state);
             let waited = start.elapsed();
             if state.is_gone(from) {
                 return Err(ClusterError::Silent { rank: from, waited });
@@ -442,7 +444,8 @@ impl Cluster for Star {
             state = self.shared.state();
             let is_there = |state: &State| state.inboxes.get(&from).is_some_and(|inbox| !inbox.messages.is_empty());
             if !is_there(&state) {
-                let woken = self.shared.news.wait_timeout(state, POLL_INTERVAL);
+                // A message wakes this thread at once. The interval is for signals and silent ranks.
+                let woken = self.shared.news.wait_timeout(state, LOOK_INTERVAL);
                 state = woken.unwrap_or_else(PoisonError::into_inner).0;
             }
         }

@@ -4,7 +4,7 @@ use super::{AgentSettings, root, serve};
 use crate::error::HostError;
 use crate::step::Expendable;
 use crate::system;
-use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME, ROOT_VARIABLE};
+use crate::vm::{DISK_SERIAL, LAST_FILE, MODULES_FILE, PORT_NAME, ROOT_VARIABLE};
 use plumb_engine::guard::{open_channel, write_setting};
 use plumb_engine::signals::StopFlag;
 use rustix::mount::{MountFlags, mount};
@@ -54,6 +54,9 @@ enum InitError {
     /// A file of the image or of the kernel cannot be used.
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: io::Error },
+    /// The kernel had too little memory for the image, and left out the rest of its files.
+    #[error("the image's last files are missing: it did not fit into the machine's memory; give it more by `memory`")]
+    Incomplete,
     /// The kernel shows no port to the host.
     #[error("the machine has no virtio port `{PORT_NAME}`")]
     NoPort,
@@ -74,6 +77,9 @@ impl InitError {
 }
 
 fn live() -> Result<(), InitError> {
+    if !Path::new(LAST_FILE).exists() {
+        return Err(InitError::Incomplete);
+    }
     mount_all("");
     // Control-group limits apply to child groups, which need their controllers enabled. Each is enabled alone,
     // as one may be missing.

@@ -204,6 +204,9 @@ pub(super) fn forget_old(cache: &Path, end: &str, kept: usize) {
 
 const IMAGE_END: &str = ".cpio";
 
+/// Name of the last file of an image. A kernel that runs out of memory while it unpacks one goes on without the rest.
+pub(crate) const LAST_FILE: &str = "/~last";
+
 impl Image {
     fn with_programs(program: &Path, tools: Tools) -> Result<Image, VmError> {
         let mut image = Image { libraries: library_directories(), ..Image::default() };
@@ -219,6 +222,7 @@ impl Image {
         image.link("/etc/mtab", "/proc/self/mounts");
         image.file("/etc/passwd", 0o644, b"root:x:0:0:root:/root:/bin/sh\n".to_vec());
         image.file("/etc/group", 0o644, b"root:x:0:\n".to_vec());
+        image.file(LAST_FILE, 0o644, Vec::new());
         image.file("/etc/os-release", 0o644, OS_RELEASE.as_bytes().to_vec());
         let bytes = std::fs::read(program).map_err(|source| VmError::Read { path: program.to_owned(), source })?;
         image.needed_by(program, &bytes);
@@ -412,6 +416,7 @@ mod tests {
                 assert!(image.entries.contains_key(target), "{path} is a link to {target}, which is missing");
             }
         }
+        assert_eq!(image.entries.keys().next_back().unwrap(), LAST_FILE, "it shows that all others are there");
         let ends = |end: &str| image.entries.keys().any(|path| path.ends_with(end));
         assert!(ends("/init") && ends("/sh") && ends("/libc.so.6"), "{:?}", image.entries.keys().collect::<Vec<_>>());
         let name = image.name("6.1", b"modules");

@@ -23,7 +23,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// Default memory of a machine.
-pub(super) const MEMORY_BYTES: u64 = 512 << 20;
+pub(super) const MEMORY_BYTES: u64 = 768 << 20;
 
 /// Minimum memory with which QEMU and a kernel can start.
 const MEMORY_MIN_BYTES: u64 = 32 << 20;

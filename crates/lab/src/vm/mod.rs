@@ -14,7 +14,7 @@ mod unbooted;
 
 pub(crate) use elf::loaded_part;
 #[cfg(target_os = "linux")]
-pub(crate) use image::MODULES_FILE;
+pub(crate) use image::{LAST_FILE, MODULES_FILE};
 pub(crate) use kernel::is_of;
 pub use machine::Vm;
 pub(crate) use root::ROOT_SERIAL;

@@ -27,7 +27,7 @@ pub struct VmSpec {
     /// Sizes of its disks, such as `64MiB`. Each is a temporary file with the serial `disk1`, `disk2` …
     #[serde(default)]
     pub disks: Vec<String>,
-    /// Memory size; `512MiB` by default. The image with Plumb and its tools is in memory too.
+    /// Memory size; `768MiB` by default. The image with Plumb and its tools is in memory too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
     /// Number of processors; 1 by default.

@@ -23,7 +23,9 @@ fn help_and_version_answer() {
     let home = Home::new();
     home.plumb("as elbencho --version").expect(0).expect_stdout(&["elbencho * Version: 3.1-10 *"]);
     home.plumb("as elbencho --help").expect(0).expect_stdout(&["-w [ --write ]", "--help-all"]);
-    home.plumb("as elbencho --help-all").expect(0).expect_stdout(&["--s3key", "Not supported: services speak Plumb's own protocol"]);
+    home.plumb("as elbencho --help-all")
+        .expect(0)
+        .expect_stdout(&["--s3key", "Not supported: services speak Plumb's own protocol"]);
     home.plumb("as elbencho --help-dist").expect(0).expect_stdout(&["--rotatehosts", "PLUMB_AGENT_KEYS"]);
     home.plumb("as elbencho --blokc 4k f").expect(1).expect_stderr(&["did you mean `--block`?"]);
     home.plumb("as elbencho -w --hosts a,a f").expect(1).expect_stderr(&["a:1611 twice"]);

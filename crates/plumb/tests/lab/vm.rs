@@ -272,9 +272,9 @@ fn a_panic() {
     }
     let _alone = alone();
     let site = Site::new();
-    let small = VmSpec { memory: Some("160MiB".into()), ..spec("6.1", &[]) };
+    let small = VmSpec { memory: Some("256MiB".into()), ..spec("6.1", &[]) };
     let error = Vm::boot(&small, &site.surroundings()).err().unwrap();
-    for part in ["did not boot", "Kernel panic", "160 MiB of memory may be too little", "console's last lines"] {
+    for part in ["did not boot", "Kernel panic", "256 MiB of memory may be too little", "console's last lines"] {
         assert!(error.to_string().contains(part), "`{part}` is missing from {error}");
     }
 }
