@@ -1,7 +1,7 @@
 //! Errors from building systems and taking them down.
 
 use crate::command::CommandError;
-use crate::policy::PolicyError;
+use crate::policy::error::PolicyError;
 use plumb_engine::guard::Refusal;
 use plumb_engine::guard::trusted_path::UntrustedPath;
 use std::fmt::{self, Write as _};

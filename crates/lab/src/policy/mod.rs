@@ -3,10 +3,12 @@
 //! The steps of a client are checked as a whole before the first is built ([`BuildPolicy::admit`]). Directories, mount
 //! points and devices are checked again where they are used, with links and `@names` resolved.
 
+pub(crate) mod error;
 mod options;
 
 use crate::step::{Dm, Loop, Mount, Names, Safety, Step};
 use crate::{site, system};
+use error::{PolicyError, RefusedStep};
 use options::{MOUNTED, beyond_flakey, beyond_mkfs, beyond_mount, beyond_tune, is_word};
 use plumb_document::Value;
 use plumb_engine::guard::{is_below_any, serials};
@@ -31,44 +33,6 @@ pub struct BuildPolicy {
     pub devices: Vec<String>,
     /// Whether steps may start programs, and change the host beyond the system that they build.
     pub may_exec: bool,
-}
-
-/// The reason why an agent does not build a step.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PolicyError {
-    #[error(
-        "`{field}` is `{path}`, and the agent builds only below {allowed}; its `--allow DIR` adds another directory"
-    )]
-    Path {
-        field: &'static str,
-        path: String,
-        /// Directories that the agent was started for.
-        allowed: String,
-    },
-    #[error(
-        "the agent does not let clients destroy {device}{others}; its owner names it with `--allow-build {device}`"
-    )]
-    Device {
-        device: String,
-        /// The devices that are named instead.
-        others: String,
-    },
-    #[error("{what}: the agent needs `--allow-exec` next to `--allow-build` for it, because {reason}")]
-    NeedsExec { what: String, reason: &'static str },
-    #[error("`{field}` is `{value}`: {expected}")]
-    Value { field: &'static str, value: String, expected: &'static str },
-    #[error("{what} are more than the agent builds at a time ({limit})")]
-    Much { what: String, limit: String },
-}
-
-/// A step that the agent does not build.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("step {number} ({kind}): {error}")]
-pub(crate) struct RefusedStep {
-    /// Number of the step, from 1.
-    number: usize,
-    kind: &'static str,
-    error: PolicyError,
 }
 
 impl BuildPolicy {

@@ -240,7 +240,7 @@ fn keys_of(value: &Value) -> BTreeSet<String> {
 
 /// Whether a part of a report describes the machine, so that its keys differ from those of the machine of the recording.
 fn is_of_machine(path: &str) -> bool {
-    ["facts", "observations", "Host", "environment"].iter().any(|part| path.split('.').any(|key| key == *part))
+    ["facts", "observations"].iter().any(|part| path.split('.').any(|key| key == *part))
 }
 
 fn stored(home: &Home) -> Value {

@@ -2,8 +2,8 @@
 //! No cluster runs here.
 
 use crate::agents_lost::address;
-use crate::common::kubernetes::{ApiServer, listed};
 use crate::common::{CommandOutput, Home, needs};
+use crate::k8s_server::{ApiServer, listed};
 use crate::recipes::{documents, has_yaml, kubectl_minor, measure_on_hosts, unknown_to_kubernetes, value_of, words};
 use serde_json::{Value, json};
 use std::process::Command;

@@ -2,9 +2,9 @@
 //! prepared answers; those of `crates/cluster/fixtures` were made by Kubernetes' own packages.
 
 use crate::agents::{Agent, WORKLOAD};
-use crate::common::kubernetes::{Answer, ApiServer, TOKEN, listed};
 use crate::common::ports::free_port;
 use crate::common::{CommandOutput, Home, wait_until};
+use crate::k8s_server::{Answer, ApiServer, TOKEN, listed};
 use serde_json::{Value, json};
 
 /// Returns an answer that Kubernetes' own encoders made, with another port than 8766 for the agents.

@@ -56,6 +56,7 @@ mod iperf2;
 mod iperf3;
 mod k8s;
 mod k8s_hosts;
+mod k8s_server;
 mod leftovers;
 mod live_export;
 mod made_files;

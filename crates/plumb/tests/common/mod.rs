@@ -6,7 +6,6 @@ pub mod breadth;
 pub mod disks;
 pub mod draws;
 pub mod groups;
-pub mod kubernetes;
 pub mod needs;
 pub mod ports;
 pub mod postgres;

@@ -1,7 +1,7 @@
 //! `--hosts`: coordinates services that run a benchmark together. `--service`: is one of these services.
 
 use super::places::HostPlaces;
-use super::real::{self, ServiceKind};
+use super::real::{self, KindError, ServiceKind};
 use super::service::{ASKED, PartRequest, PartServed, PathFound, ServicePhaseReport, ToAgent, as_part};
 use super::{complain, or_complain};
 use plumb_cli::agent;
@@ -87,9 +87,9 @@ pub(super) fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
         ));
     }
     or_complain(hosts::join(&places(names), keys().as_deref()).map_err(|stopped| {
-        let is_real = |name: &&String| real::kind(name) == Ok(ServiceKind::Real);
-        match keys().and_then(|_| names.iter().find(is_real)) {
-            Some(real) => format!(
+        let kinds = keys().map(|_| real::kinds(names)).unwrap_or_default();
+        match names.iter().zip(kinds).find(|(_, kind)| *kind == Ok(ServiceKind::Real)) {
+            Some((real, _)) => format!(
                 "host {real}: a real elbencho service, which cannot prove the keys of PLUMB_HOSTS_KEYS; unset it to lead \
                  real services"
             ),
@@ -99,26 +99,19 @@ pub(super) fn join(settings: &ElbenchoSettings, names: &[String]) -> Step<()> {
 }
 
 /// Returns the kind of all services: asks each host. With keys, only services of Plumb are trusted.
-pub(super) fn kind(names: &[String]) -> Result<ServiceKind, String> {
+///
+/// # Errors
+/// A host is no service that can be led, or the hosts have services of both kinds.
+pub(super) fn kind(names: &[String]) -> Result<ServiceKind, KindError> {
     if keys().is_some() {
         return Ok(ServiceKind::Plumb);
     }
-    // All hosts at the same time, so that silent ones cost the timeout only once.
-    let kinds: Vec<Result<ServiceKind, String>> = std::thread::scope(|scope| {
-        let asked: Vec<_> = names.iter().map(|name| scope.spawn(|| real::kind(name))).collect();
-        let lost = || Err("the thread that asks it panicked".to_owned());
-        asked.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
-    });
     let mut found: [Option<&String>; 2] = [None, None];
-    for (name, kind) in names.iter().zip(kinds) {
-        let kind = kind.map_err(|error| format!("host {name}: {error}"))?;
-        found[usize::from(kind == ServiceKind::Real)].get_or_insert(name);
+    for (name, kind) in names.iter().zip(real::kinds(names)) {
+        found[usize::from(kind? == ServiceKind::Real)].get_or_insert(name);
     }
     match found {
-        [Some(plumb), Some(real)] => Err(format!(
-            "{real} is a real elbencho service and {plumb} is not; one command leads services of one kind: name them \
-             in two commands, or start the same program on all hosts"
-        )),
+        [Some(plumb), Some(real)] => Err(KindError::Mixed { real: real.clone(), plumb: plumb.clone() }),
         [None, Some(_)] => Ok(ServiceKind::Real),
         _ => Ok(ServiceKind::Plumb),
     }

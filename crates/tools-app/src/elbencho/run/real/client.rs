@@ -103,39 +103,64 @@ pub(super) fn words(text: &str) -> String {
     visible_line(&lines.join(" / ")).into_owned()
 }
 
+/// Reason why the hosts that are named are not led.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum KindError {
+    #[error(
+        "host {host}: a real elbencho service with protocol {version}; `plumb as elbencho` speaks {}, that of elbencho {}: \
+         run that version there",
+        protocol::VERSION,
+        plumb_tools_app::elbencho::VERSION
+    )]
+    Protocol { host: String, version: String },
+    #[error(
+        "host {host}: speaks HTTP, and answers {} with `{answer}`, which is not a version: no elbencho service listens there",
+        protocol::PROTOCOL_VERSION
+    )]
+    Foreign { host: String, answer: String },
+    #[error(
+        "{real} is a real elbencho service and {plumb} is not; one command leads services of one kind: name them in two \
+         commands, or start the same program on all hosts"
+    )]
+    Mixed { real: String, plumb: String },
+    #[error("host {host}: the thread that asks it panicked")]
+    Panicked { host: String },
+}
+
+/// Asks all hosts at the same time, so that silent ones cost the timeout only once.
+pub(crate) fn kinds(names: &[String]) -> Vec<Result<ServiceKind, KindError>> {
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = names.iter().map(|name| (name, scope.spawn(|| kind(name)))).collect();
+        let panicked = |host: &String| Err(KindError::Panicked { host: host.clone() });
+        asked.into_iter().map(|(name, thread)| thread.join().unwrap_or_else(|_| panicked(name))).collect()
+    })
+}
+
 /// Asks a host for its protocol. A Plumb service answers HTTP too, and says that it is one.
 ///
 /// # Errors
-/// The host speaks HTTP and is neither service, or is a real one of another protocol. The text has no host name.
-pub(crate) fn kind(name: &str) -> Result<ServiceKind, String> {
+/// The host speaks HTTP and is neither service, or is a real one of another protocol.
+fn kind(host: &str) -> Result<ServiceKind, KindError> {
     // `ssh:HOST` needs no service, and other texts are not hosts of a URL.
-    let is_host = |character: char| character.is_ascii_alphanumeric() || "._-:[]%".contains(character);
-    if !name.chars().all(is_host) || name.starts_with("ssh:") || name.starts_with("unix:") {
+    let is_of_host = |character: char| character.is_ascii_alphanumeric() || "._-:[]%".contains(character);
+    if !host.chars().all(is_of_host) || host.starts_with("ssh:") || host.starts_with("unix:") {
         return Ok(ServiceKind::Plumb);
     }
-    let client = ServiceClient::new(name);
+    let client = ServiceClient::new(host);
     let answer = match client.get(protocol::PROTOCOL_VERSION, PROBE_PATIENCE) {
         Ok(body) => String::from_utf8_lossy(&body).into_owned(),
         Err(ServiceError::Refused(words)) => words,
         // The error of Plumb's own protocol says more.
         Err(_) => return Ok(ServiceKind::Plumb),
     };
+    let host = host.to_owned();
     match protocol::version(&answer) {
         Some(protocol::VERSION) => Ok(ServiceKind::Real),
-        Some(version) => Err(format!(
-            "a real elbencho service with protocol {version}; `plumb as elbencho` speaks {}, that of elbencho {}: \
-             run that version there",
-            protocol::VERSION,
-            plumb_tools_app::elbencho::VERSION
-        )),
+        Some(version) => Err(KindError::Protocol { host, version: version.to_owned() }),
         None if answer.contains("plumb as elbencho") => Ok(ServiceKind::Plumb),
         None => {
             let shown: String = answer.chars().take(SHOWN_BYTES_MAX).collect();
-            Err(format!(
-                "speaks HTTP, and answers {} with `{}`, which is not a version: no elbencho service listens there",
-                protocol::PROTOCOL_VERSION,
-                words(&shown)
-            ))
+            Err(KindError::Foreign { host, answer: words(&shown) })
         }
     }
 }

@@ -6,7 +6,7 @@ mod client;
 mod phase;
 mod store;
 
-pub(super) use client::{ServiceKind, kind};
+pub(super) use client::{KindError, ServiceKind, kinds};
 
 use super::led::{self, Facts, tree_text};
 use super::outputs::{Outputs, date, uuid};
@@ -50,6 +50,19 @@ struct Patience {
     answer: Duration,
     /// For requests that wait for I/O.
     work: Duration,
+}
+
+/// Reason why the services cannot make one run together.
+#[derive(Debug, thiserror::Error)]
+enum GeometryError {
+    #[error("no service is left")]
+    NoService,
+    #[error("{first} and {other} have different paths: {of_first}, and {of_other}; give --size, or other paths")]
+    Different { first: String, other: String, of_first: String, of_other: String },
+    #[error("{host} uses {used} paths of its own, and {given} are given; end the service and start it without paths")]
+    OwnPaths { host: String, used: u64, given: usize },
+    #[error(transparent)]
+    Tree(#[from] tree::TreeFileError),
 }
 
 /// A run on real services.
@@ -207,8 +220,8 @@ impl RealRun<'_> {
     }
 
     /// Returns the geometry that all services found.
-    fn geometry(&self, all: &[(&str, ServicePrepared)]) -> Result<Geometry, String> {
-        let (first, one) = all.first().ok_or("no service is left")?;
+    fn geometry(&self, all: &[(&str, ServicePrepared)]) -> Result<Geometry, GeometryError> {
+        let (first, one) = all.first().ok_or(GeometryError::NoService)?;
         let facts = |one: &ServicePrepared| {
             format!(
                 "{} {} of {} bytes in blocks of {}",
@@ -219,18 +232,12 @@ impl RealRun<'_> {
             )
         };
         if let Some((other, found)) = all.iter().find(|(_, found)| found != one) {
-            return Err(format!(
-                "{first} and {other} have different paths: {}, and {}; give --size, or other paths",
-                facts(one),
-                facts(found)
-            ));
+            let (first, other) = ((*first).to_owned(), (*other).to_owned());
+            return Err(GeometryError::Different { first, other, of_first: facts(one), of_other: facts(found) });
         }
         if one.paths != self.settings.paths.len() as u64 {
-            return Err(format!(
-                "{first} uses {} paths of its own, and {} are given; end the service and start it without paths",
-                one.paths,
-                self.settings.paths.len()
-            ));
+            let (host, given) = ((*first).to_owned(), self.settings.paths.len());
+            return Err(GeometryError::OwnPaths { host, used: one.paths, given });
         }
         let size = self.settings.dataset.size;
         if one.file_bytes != size {
@@ -247,7 +254,7 @@ impl RealRun<'_> {
             block_bytes: one.block_bytes,
             random_bytes: one.random_bytes,
             unaligned: order.rand_unaligned && order.rand && !self.settings.ops.direct,
-            tree: self.tree_counts().map_err(|error| error.to_string())?,
+            tree: self.tree_counts()?,
         })
     }
 

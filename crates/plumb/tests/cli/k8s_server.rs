@@ -1,8 +1,6 @@
 //! An API server of Kubernetes over TLS that gives prepared answers, and the service account of a pod that may ask it.
 
-#![allow(dead_code)] // each test binary uses its part
-
-use super::Home;
+use crate::common::Home;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, PKCS_ED25519};
@@ -16,13 +14,13 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 /// Token of the service account.
-pub const TOKEN: &str = "header.payload.signature";
+pub(crate) const TOKEN: &str = "header.payload.signature";
 
 /// HTTP status and body.
-pub type Answer = (u16, String);
+pub(crate) type Answer = (u16, String);
 
 /// A running server.
-pub struct ApiServer {
+pub(crate) struct ApiServer {
     address: SocketAddr,
     /// Directory with the files of the service account.
     pub account: PathBuf,
@@ -30,19 +28,19 @@ pub struct ApiServer {
 }
 
 /// Returns a list of pods as the server sends it.
-pub fn listed(pods: &[Value]) -> String {
+pub(crate) fn listed(pods: &[Value]) -> String {
     json!({"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": pods}).to_string()
 }
 
 impl ApiServer {
     /// Starts a server on loopback. It gives the answers, a status and a body each, in their order, and then the last one again.
     /// Status 0 never answers.
-    pub fn start(home: &Home, namespace: &str, answers: Vec<Answer>) -> ApiServer {
+    pub(crate) fn start(home: &Home, namespace: &str, answers: Vec<Answer>) -> ApiServer {
         ApiServer::listening(home, namespace, answers, TcpListener::bind("127.0.0.1:0").unwrap())
     }
 
     /// Like [`ApiServer::start`], at an address of IPv6.
-    pub fn start_ipv6(home: &Home, namespace: &str, answers: Vec<Answer>) -> ApiServer {
+    pub(crate) fn start_ipv6(home: &Home, namespace: &str, answers: Vec<Answer>) -> ApiServer {
         ApiServer::listening(home, namespace, answers, TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap())
     }
 
@@ -72,7 +70,7 @@ impl ApiServer {
     }
 
     /// Sets the environment that a container finds.
-    pub fn surround(&self, command: &mut Command) {
+    pub(crate) fn surround(&self, command: &mut Command) {
         command
             .env("KUBERNETES_SERVICE_HOST", self.address.ip().to_string())
             .env("KUBERNETES_SERVICE_PORT", self.address.port().to_string())
@@ -80,7 +78,7 @@ impl ApiServer {
     }
 
     /// Returns the heads of the requests so far.
-    pub fn requests(&self) -> Vec<String> {
+    pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 }
