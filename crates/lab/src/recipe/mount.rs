@@ -7,6 +7,7 @@ use crate::step::Mount;
 use crate::system;
 use crate::undo::Undo;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 pub(super) fn build(step: &Mount, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -63,13 +64,21 @@ fn mount_point(text: &str, site: &mut Site<'_>) -> Result<PathBuf, Cause> {
     missing.reverse();
     for path in &missing {
         site.record_undo(Undo::MountPoint { path: path.to_path_buf() })?;
-        fs::create_dir(path).map_err(Cause::io(format!("make {}", path.display())))?;
+        make_directory(path).map_err(Cause::io(format!("make {}", path.display())))?;
     }
     let found = fs::canonicalize(&target).map_err(Cause::io(format!("resolve {}", target.display())))?;
     if found != target {
         return Err(Cause::field("mount", text, format!("it became a link to {} meanwhile", found.display())));
     }
     Ok(target)
+}
+
+/// Creates a directory, unless another host has just created it: hosts that build at once may share what is above it.
+fn make_directory(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::symlink_metadata(path)?.is_dir() => Ok(()),
+        made => made,
+    }
 }
 
 /// Returns the mount point with links resolved, and checks that the mount would hide nothing.
@@ -117,6 +126,20 @@ fn explain(cause: Cause, fs: Option<&str>) -> Cause {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Protects hosts that build the same system at once below a directory that they share: one creates the mount point, and
+    // the other uses it. A link or a file in its place is refused.
+    #[test]
+    fn a_mount_point_that_another_host_made_is_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let point = dir.path().join("mnt");
+        for _ in 0..2 {
+            make_directory(&point).unwrap();
+        }
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&point, &link).unwrap();
+        assert_eq!(make_directory(&link).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
 
     #[test]
     fn options_of_several_entries_are_one_list() {
